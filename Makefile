@@ -1,0 +1,184 @@
+# cicada: see README.md. Targets: all test check bench fuzz fmt fmt-check lint install uninstall clean help
+# Variables: SAN=address,undefined | thread (a build of its own), V=1 (show commands), CC, CFLAGS, LDFLAGS, DESTDIR, PREFIX.
+
+VERSION := $(shell cat VERSION)
+PREFIX ?= /usr/local
+DESTDIR ?=
+CFLAGS ?= -O2 -g
+
+ifeq ($(SAN),)
+BUILD ?= build
+else
+comma := ,
+BUILD ?= build/san-$(subst $(comma),-,$(SAN))
+SAN_FLAGS := -fsanitize=$(SAN) -fno-sanitize-recover=all
+endif
+
+PKGS := libczmq libzmq msgpack libcurl jansson openssl libcares yaml-0.1 libpcre2-8 zlib libmicrohttpd
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition \
+	-Wpointer-arith -Wwrite-strings -Wcast-qual -Wformat=2 -Wundef -Wvla -Wimplicit-fallthrough \
+	-Wdouble-promotion -Wconversion -Wno-sign-conversion
+OUR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DCICADA_VERSION='"$(VERSION)"' $(WARN) -pthread \
+	-fstack-protector-strong -fno-omit-frame-pointer $(PKG_CFLAGS) $(SAN_FLAGS)
+ifneq ($(findstring -O,$(CFLAGS)),)
+ifeq ($(findstring -O0,$(CFLAGS))$(SAN),)
+OUR_CFLAGS += -D_FORTIFY_SOURCE=2
+endif
+endif
+ifneq ($(WERROR),)
+OUR_CFLAGS += -Werror
+endif
+OUR_LDFLAGS := -pthread $(SAN_FLAGS)
+OUR_LIBS := $(PKG_LIBS) -lm
+
+ifeq ($(V),)
+Q := @
+say = @printf '  %-8s %s\n' "$(1)" "$(2)"
+else
+Q :=
+say = @:
+endif
+
+# --- sources, by room, in the order in which a room may include another (see docs/design.md) -------
+
+SRC_base := \
+	base/buf.c \
+	base/err.c \
+	base/log.c \
+	base/num.c \
+	base/random.c \
+	base/str.c \
+	base/utf8.c
+
+SRC_proto_http :=
+
+SRC_proto_locust :=
+
+SRC_facts :=
+
+SRC_telemetry :=
+
+SRC_worker_stats :=
+
+SRC_worker_scenario :=
+
+SRC_worker_engine :=
+
+SRC_worker_report :=
+
+SRC_worker_output :=
+
+SRC_worker_metrics :=
+
+SRC_worker_runner :=
+
+SRC_worker_cli :=
+
+ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
+	worker_report worker_output worker_metrics worker_runner worker_cli
+MAIN := $(wildcard worker/main.c)
+
+LIBS := $(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(BUILD)/lib/lib$(room).a))
+objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
+LINK_LIBS = -Wl,--start-group $(LIBS) -Wl,--end-group
+
+# --- what is built --------------------------------------------------------------------------------
+
+.PHONY: all test check bench fuzz fmt fmt-check lint install uninstall clean help
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(if $(MAIN),$(BUILD)/cicada,$(LIBS))
+
+help:
+	@sed -n '2,3s/^# //p' Makefile
+
+$(BUILD)/%.o: %.c VERSION Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OUR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+define room_library
+$(BUILD)/lib/lib$(1).a: $(call objects,$(SRC_$(1)))
+	$$(call say,AR,$$@)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	$$(Q)$$(AR) rcs $$@ $$^
+endef
+$(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(eval $(call room_library,$(room)))))
+
+$(BUILD)/cicada: $(call objects,$(MAIN)) $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $(call objects,$(MAIN)) $(LINK_LIBS) $(OUR_LIBS)
+
+# --- tests ----------------------------------------------------------------------------------------
+
+UNIT_TESTS := $(sort $(shell find test/unit -name 'test_*.c' 2>/dev/null))
+# A test that makes the n-th allocation fail defines __wrap_malloc and its kin (test/unit/alloc.h).
+ALLOC_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup
+FUZZ_TARGETS := $(sort $(shell find test/fuzz -name 'fuzz_*.c' 2>/dev/null))
+TEST_BINS := $(patsubst %.c,$(BUILD)/%,$(UNIT_TESTS))
+REPLAY_BINS := $(patsubst %.c,$(BUILD)/%,$(FUZZ_TARGETS))
+# Helper programs that tests and benchmarks run (not tests themselves).
+TOOLS := $(patsubst %.c,$(BUILD)/%,$(sort $(shell find test/tools -name '*.c' 2>/dev/null)))
+
+$(BUILD)/test/unit/%: $(BUILD)/test/unit/%.o $(BUILD)/test/unit/alloc.o $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) $(ALLOC_WRAP) -o $@ $< $(BUILD)/test/unit/alloc.o $(LINK_LIBS) \
+		$(OUR_LIBS) -lcmocka
+
+$(BUILD)/test/fuzz/%: $(BUILD)/test/fuzz/%.o $(BUILD)/test/fuzz/replay.o $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(BUILD)/test/fuzz/replay.o $(LINK_LIBS) $(OUR_LIBS)
+
+$(BUILD)/test/tools/%: $(BUILD)/test/tools/%.o $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(LINK_LIBS) $(OUR_LIBS)
+
+# Unit tests, then the fuzz targets over their corpora. ONLY=room narrows it to paths that hold it.
+test: $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(if $(MAIN),$(BUILD)/cicada)
+	$(Q)python3 test/run_units.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(UNIT_TESTS) $(FUZZ_TARGETS)
+
+# Everything: see test/check. It installs what the tests need (Debian packages as root, Python packages into .venv).
+check:
+	$(Q)test/check
+
+# Coverage-guided fuzzing with clang, FUZZ_SECONDS for each target.
+FUZZ_SECONDS ?= 30
+fuzz:
+	$(Q)test/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+bench: all
+	$(Q)bench/run
+
+# --- form -----------------------------------------------------------------------------------------
+
+C_FILES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+
+fmt:
+	$(Q)clang-format -i $(C_FILES)
+
+fmt-check:
+	$(Q)clang-format --dry-run --Werror $(C_FILES)
+
+lint:
+	$(Q)test/lint
+
+# --- installation ---------------------------------------------------------------------------------
+
+install: all
+	install -D -m 755 $(BUILD)/cicada $(DESTDIR)$(PREFIX)/bin/cicada
+	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/cicada/LICENSE
+	install -D -m 644 README.md $(DESTDIR)$(PREFIX)/share/doc/cicada/README.md
+
+uninstall:
+	rm -f $(DESTDIR)$(PREFIX)/bin/cicada
+	rm -rf $(DESTDIR)$(PREFIX)/share/doc/cicada
+
+clean:
+	rm -rf build
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

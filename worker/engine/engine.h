@@ -1,0 +1,83 @@
+/* The engine: it keeps a wished number of users of each class running, on N shards (one thread, one
+ * epoll loop each), and counts what they do. It knows nothing of masters. All calls are made by one
+ * thread, the runner's; they pass messages to the shards and return at once.
+ *
+ * Counts are by the plan's class index. "Running" users are those that were started and have not
+ * ended, whatever they do now. */
+#ifndef CICADA_WORKER_ENGINE_ENGINE_H
+#define CICADA_WORKER_ENGINE_ENGINE_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "worker/scenario/plan.h"
+#include "worker/stats/stats.h"
+
+#include <stdint.h>
+
+#define ENGINE_MAX_SHARDS 1024
+
+struct engine;
+
+struct engine_options {
+    unsigned shards;            /* 0: the CPUs that this process may use (affinity, cgroup quota) */
+    struct stats_limits limits; /* of each shard's sets */
+    uint64_t seed;              /* of all random choices; 0: from the system */
+};
+
+/* Start the shards, without users. The plan must outlive the engine.
+ * 0, -ENOMEM, -EAGAIN (threads), -EMFILE. */
+MUST_USE int engine_new(const struct plan *plan, const struct engine_options *options,
+                        struct engine **ret, struct err *err);
+/* Cut what is left, end the threads, free. Samples not yet taken are lost: take them first. */
+void engine_free(struct engine *e);
+
+unsigned engine_shard_count(const struct engine *e);
+
+/* Readable (level-triggered) when engine_poll has something to do. */
+int engine_fd(const struct engine *e);
+
+/* Take in what the shards said: counts, stats. Call when engine_fd is readable. */
+void engine_poll(struct engine *e);
+
+/* The host for requests with a path only; it wins over the plan's and the classes' hosts. ptr NULL
+ * goes back to those. Takes effect for users started from now on. Copied.
+ * 0; -EINVAL: not a usable http(s) host, err says why, the old one stays; -ENOMEM. */
+MUST_USE int engine_set_host(struct engine *e, struct str host, struct err *err);
+
+/* Absolute target for each class (plan->class_count numbers). Missing users are started as fast as
+ * the shards can; surplus users finish as engine_stop would end them, the rest runs on. A later
+ * call replaces the target at once. */
+MUST_USE int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s);
+
+/* Target 0 for every class. Users finish their running task, at most stop_timeout_s; then (at once
+ * when it is 0) their requests are cut and counted as interrupted. A second call may shorten it. */
+MUST_USE int engine_stop(struct engine *e, double stop_timeout_s);
+
+/* Ask every shard for its samples so far; they arrive through engine_poll. Cheap; asking again
+ * before all answered is allowed. -ENOMEM, -EPIPE (a shard is gone). */
+MUST_USE int engine_request_stats(struct engine *e);
+/* True when every shard has answered the last engine_request_stats. */
+bool engine_stats_complete(const struct engine *e);
+/* Merge what arrived into `into` and hand the sets back to the shards. 0, -ENOMEM (kept for the
+ * next call: nothing is lost). */
+MUST_USE int engine_take_stats(struct engine *e, struct stats *into);
+
+struct engine_status {
+    const uint32_t *running; /* by class; valid until the next engine call */
+    uint64_t running_total;
+    bool reached;       /* running equals the target, and nobody is still ending */
+    double cpu_pct;     /* busiest thread of the shards, percent of one core, last second */
+    double loop_lag_ms; /* worst event-loop lag of any shard, last second */
+    uint64_t started;   /* requests since engine_new; started = the other four summed */
+    uint64_t succeeded;
+    uint64_t failed;
+    uint64_t interrupted; /* cut at the end of a user */
+    uint64_t in_flight;
+    uint64_t interrupted_oldest_us; /* age of the oldest one that was cut */
+};
+void engine_status(struct engine *e, struct engine_status *ret);
+
+/* Raise the limit of open files to the hard limit and tell how many users that allows. */
+uint64_t engine_raise_file_limit(void);
+
+#endif

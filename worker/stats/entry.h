@@ -1,0 +1,73 @@
+/* One stats entry: everything Locust keeps for a method and name, and the exact histogram. Owned by
+ * its struct stats; read by whoever owns that.
+ *
+ * Locust's bucket of a response time: Python's round() (half to even) to 1 ms below 100 ms, to 10
+ * ms below 1 s, to 100 ms below 10 s, to 1 s above. Times inside are whole microseconds, so sums
+ * are exact and merging in any order gives the same result. */
+#ifndef CICADA_WORKER_STATS_ENTRY_H
+#define CICADA_WORKER_STATS_ENTRY_H
+
+#include "base/err.h"
+#include "base/str.h"
+#include "worker/stats/histogram.h"
+
+#include <stdint.h>
+
+/* One finished request. */
+struct stats_sample {
+    uint64_t response_time_us;     /* since its (scheduled) start, to the last body byte */
+    uint64_t content_length_bytes; /* body bytes as received */
+    double wall_s;                 /* when it ended, Unix time */
+};
+
+struct stats_second {
+    uint64_t second; /* Unix time */
+    uint64_t count;
+};
+
+struct stats_seconds {
+    struct stats_second *at; /* ascending by second */
+    uint32_t count;
+    uint32_t cap;
+};
+
+/* Counts by Locust's rounded milliseconds. */
+struct stats_buckets;
+
+struct stats_entry {
+    struct str method; /* valid UTF-8, owned by the entry */
+    struct str name;
+    uint64_t num_requests;
+    uint64_t num_none_requests;
+    uint64_t num_failures;
+    uint64_t total_response_time_us;
+    uint64_t min_response_time_us; /* UINT64_MAX: none yet */
+    uint64_t max_response_time_us;
+    uint64_t total_content_length_bytes;
+    double start_time_s;
+    double last_request_s; /* 0: none yet */
+    struct stats_seconds num_reqs_per_sec;
+    struct stats_seconds num_fail_per_sec;
+    struct stats_buckets *buckets;
+    struct histogram response_times; /* microseconds, 3 digits */
+};
+
+struct stats_error {
+    struct str method;
+    struct str name;
+    struct str error; /* valid UTF-8, "object at 0x…" folded as Locust's parse_error does */
+    uint64_t occurrences;
+    double first_seen_s;
+    double last_seen_s;
+};
+
+void stats_entry_free(struct stats_entry *e);
+
+/* Walk the Locust buckets in ascending order: start with *position 0; false at the end. */
+bool stats_entry_next_bucket(const struct stats_entry *e, uint32_t *position, uint64_t *ret_ms,
+                             uint64_t *ret_count);
+
+/* The bucket, in ms, of a response time. Source: locust/stats.py bucket_response_time. */
+uint64_t stats_bucket_ms(uint64_t response_time_us);
+
+#endif
