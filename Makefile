@@ -65,7 +65,8 @@ SRC_worker_stats :=
 
 SRC_worker_scenario :=
 
-SRC_worker_engine :=
+SRC_worker_engine := \
+	worker/engine/timers.c
 
 SRC_worker_report :=
 

@@ -46,8 +46,10 @@ MUST_USE int engine_set_host(struct engine *e, struct str host, struct err *err)
 
 /* Absolute target for each class (plan->class_count numbers). Missing users are started as fast as
  * the shards can; surplus users finish as engine_stop would end them, the rest runs on. A later
- * call replaces the target at once. */
-MUST_USE int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s);
+ * call replaces the target at once. 0; -EINVAL: a class with a target has paths and no host: err
+ * names it, no target was changed; -ENOMEM. */
+MUST_USE int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
+                              struct err *err);
 
 /* Target 0 for every class. Users finish their running task, at most stop_timeout_s; then (at once
  * when it is 0) their requests are cut and counted as interrupted. A second call may shorten it. */
