@@ -53,7 +53,8 @@ SRC_base := \
 	base/str.c \
 	base/utf8.c
 
-SRC_proto_http :=
+SRC_proto_http := \
+	proto/http/http.c
 
 SRC_proto_locust :=
 
