@@ -67,7 +67,15 @@ SRC_worker_stats :=
 SRC_worker_scenario :=
 
 SRC_worker_engine := \
-	worker/engine/timers.c
+	worker/engine/binding.c \
+	worker/engine/cpus.c \
+	worker/engine/dispatch.c \
+	worker/engine/engine.c \
+	worker/engine/http.c \
+	worker/engine/http_curl.c \
+	worker/engine/shard.c \
+	worker/engine/timers.c \
+	worker/engine/user.c
 
 SRC_worker_report :=
 

@@ -1,0 +1,316 @@
+/* The runner's side of the shards: it spreads the wished users over them, puts orders into their
+ * mailboxes and takes out what they report. */
+#include "worker/engine/engine.h"
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "worker/engine/binding.h"
+#include "worker/engine/cpus.h"
+#include "worker/engine/dispatch.h"
+#include "worker/engine/shard.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define DESCRIPTORS_APART 64 /* log, link, event loops, libraries: not for users */
+#define LONGEST_STOP_S    (365.0 * 86400.0)
+
+struct engine {
+    const struct plan *plan;
+    const struct http_ops *ops;
+    struct shard *shards;
+    unsigned shard_count;
+    unsigned shards_ready; /* initialised, for engine_free */
+    int wake_fd;
+    struct binding *binding;
+    uint32_t *spread;      /* shard_count rows of class_count targets */
+    uint32_t *running;     /* by class */
+    struct stats **filled; /* by shard: taken from the mailbox, not merged yet */
+    struct shard_report *reports;
+    uint64_t order_number;
+    uint64_t stats_number;
+};
+
+static int alloc_tables(struct engine *e)
+{
+    size_t classes = e->plan->class_count;
+    e->shards = calloc(e->shard_count, sizeof *e->shards);
+    e->spread = calloc(e->shard_count * classes, sizeof *e->spread);
+    e->running = calloc(classes, sizeof *e->running);
+    e->filled = calloc(e->shard_count, sizeof(struct stats *));
+    e->reports = calloc(e->shard_count, sizeof *e->reports);
+    return e->shards && e->spread && e->running && e->filled && e->reports ? 0 : -ENOMEM;
+}
+
+static int start_shards(struct engine *e, const struct engine_options *options)
+{
+    struct rng seeds;
+    rng_init(&seeds, options->seed ? options->seed : rng_seed_from_system());
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        e->shards_ready++;
+        int rc = shard_init(&e->shards[i], e->plan, e->ops, e->wake_fd, options->limits,
+                            rng_u64(&seeds));
+        if (rc == 0)
+            rc = shard_start(&e->shards[i]);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+int engine_new(const struct plan *plan, const struct engine_options *options, struct engine **ret,
+               struct err *err)
+{
+    struct engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return err_set(err, -ENOMEM, "out of memory");
+    e->plan = plan;
+    e->ops = &http_curl_ops;
+    e->shard_count = options->shards ? options->shards : cpus_usable();
+    if (e->shard_count > ENGINE_MAX_SHARDS)
+        e->shard_count = ENGINE_MAX_SHARDS;
+    e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = e->wake_fd < 0 ? -errno : alloc_tables(e);
+    if (rc == 0)
+        rc = binding_new(plan, e->ops, (struct str){NULL, 0}, &e->binding, err);
+    if (rc == 0)
+        rc = start_shards(e, options);
+    if (rc < 0) {
+        err_set(err, rc, "cannot start %u threads: %s", e->shard_count, strerror(-rc));
+        engine_free(e);
+        return rc;
+    }
+    *ret = e;
+    return 0;
+}
+
+void engine_free(struct engine *e)
+{
+    if (!e)
+        return;
+    for (unsigned i = 0; i < e->shards_ready; i++)
+        shard_done(&e->shards[i]);
+    for (unsigned i = 0; e->filled && i < e->shard_count; i++)
+        stats_free(e->filled[i]);
+    binding_unref(e->binding);
+    if (e->wake_fd >= 0)
+        (void)close(e->wake_fd);
+    free(e->shards);
+    free(e->spread);
+    free(e->running);
+    free(e->filled);
+    free(e->reports);
+    free(e);
+}
+
+unsigned engine_shard_count(const struct engine *e)
+{
+    return e->shard_count;
+}
+
+int engine_fd(const struct engine *e)
+{
+    return e->wake_fd;
+}
+
+void engine_poll(struct engine *e)
+{
+    uint64_t count;
+    size_t classes = e->plan->class_count;
+    if (read(e->wake_fd, &count, sizeof count) < 0)
+        return; /* nobody rang */
+    memset(e->running, 0, classes * sizeof *e->running);
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        struct shard_mailbox *mail = &e->shards[i].mail;
+        pthread_mutex_lock(&mail->lock);
+        e->reports[i] = mail->report;
+        for (size_t c = 0; c < classes; c++)
+            e->running[c] += mail->running[c];
+        if (mail->filled) { /* the one before was merged: the shard got its set back from us */
+            e->filled[i] = mail->filled;
+            mail->filled = NULL;
+        }
+        pthread_mutex_unlock(&mail->lock);
+    }
+}
+
+int engine_set_host(struct engine *e, struct str host, struct err *err)
+{
+    struct binding *bound;
+    int rc = binding_new(e->plan, e->ops, host, &bound, err);
+    if (rc < 0)
+        return rc;
+    binding_unref(e->binding);
+    e->binding = bound;
+    return 0;
+}
+
+/* --- orders --------------------------------------------------------------------------------- */
+
+/* One array of targets for each shard, made before the first is posted: all or none. */
+static int copy_rows(const struct engine *e, uint32_t **rows)
+{
+    size_t classes = e->plan->class_count;
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        rows[i] = malloc(classes * sizeof *rows[i]);
+        if (!rows[i]) {
+            while (i-- > 0)
+                free(rows[i]);
+            return -ENOMEM;
+        }
+        memcpy(rows[i], e->spread + i * classes, classes * sizeof *rows[i]);
+    }
+    return 0;
+}
+
+static void post(struct engine *e, struct shard *s, uint32_t *targets, uint64_t stop_timeout_us)
+{
+    struct shard_mailbox *mail = &s->mail;
+    pthread_mutex_lock(&mail->lock);
+    free(mail->order.targets); /* an order that was not read yet is replaced */
+    binding_unref(mail->order.binding);
+    mail->order = (struct shard_order){
+        .number = e->order_number,
+        .targets = targets,
+        .stop_timeout_us = stop_timeout_us,
+        .binding = binding_ref(e->binding),
+    };
+    mail->order_is_new = true;
+    pthread_mutex_unlock(&mail->lock);
+    shard_wake(s);
+}
+
+static uint64_t stop_timeout_us(double stop_timeout_s)
+{
+    if (!(stop_timeout_s > 0))
+        return 0;
+    return (uint64_t)((stop_timeout_s < LONGEST_STOP_S ? stop_timeout_s : LONGEST_STOP_S) * 1e6);
+}
+
+static int order(struct engine *e, const uint32_t *targets, double stop_timeout_s)
+{
+    size_t classes = e->plan->class_count;
+    uint32_t **rows = calloc(e->shard_count, sizeof(uint32_t *));
+    uint32_t *before = malloc(e->shard_count * classes * sizeof *before);
+    int rc = rows && before ? 0 : -ENOMEM;
+    if (rc == 0) {
+        memcpy(before, e->spread, e->shard_count * classes * sizeof *before);
+        dispatch_spread(e->spread, e->shard_count, classes, targets);
+        rc = copy_rows(e, rows);
+        if (rc < 0)
+            memcpy(e->spread, before, e->shard_count * classes * sizeof *before);
+    }
+    if (rc == 0) {
+        e->order_number++;
+        for (unsigned i = 0; i < e->shard_count; i++)
+            post(e, &e->shards[i], rows[i], stop_timeout_us(stop_timeout_s));
+    }
+    free(before);
+    free(rows);
+    return rc;
+}
+
+int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
+                     struct err *err)
+{
+    for (size_t c = 0; c < e->plan->class_count; c++) {
+        if (targets[c] > 0 && e->binding->classes[c].lacks_host)
+            return err_set(err, -EINVAL,
+                           "user class '%.*s' has no host: give one by --host, in the master's web "
+                           "page or in the scenario",
+                           STR_ARG(e->plan->classes[c].name));
+    }
+    int rc = order(e, targets, stop_timeout_s);
+    return rc < 0 ? err_set(err, rc, "out of memory") : 0;
+}
+
+int engine_stop(struct engine *e, double stop_timeout_s)
+{
+    uint32_t *none = calloc(e->plan->class_count, sizeof *none);
+    int rc = none ? order(e, none, stop_timeout_s) : -ENOMEM;
+    free(none);
+    return rc;
+}
+
+/* --- samples -------------------------------------------------------------------------------- */
+
+int engine_request_stats(struct engine *e)
+{
+    e->stats_number++;
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        struct shard_mailbox *mail = &e->shards[i].mail;
+        pthread_mutex_lock(&mail->lock);
+        mail->stats_wanted = e->stats_number;
+        pthread_mutex_unlock(&mail->lock);
+        shard_wake(&e->shards[i]);
+    }
+    return 0;
+}
+
+bool engine_stats_complete(const struct engine *e)
+{
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        if (e->reports[i].stats_done != e->stats_number)
+            return false;
+    }
+    return true;
+}
+
+int engine_take_stats(struct engine *e, struct stats *into)
+{
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        struct stats *set = e->filled[i];
+        if (!set)
+            continue;
+        int rc = stats_merge(into, set);
+        if (rc < 0)
+            return rc;
+        stats_clear(set, clock_wall_s());
+        e->filled[i] = NULL;
+        pthread_mutex_lock(&e->shards[i].mail.lock);
+        e->shards[i].mail.empty = set;
+        pthread_mutex_unlock(&e->shards[i].mail.lock);
+        shard_wake(&e->shards[i]);
+    }
+    return 0;
+}
+
+/* --- status --------------------------------------------------------------------------------- */
+
+void engine_status(struct engine *e, struct engine_status *ret)
+{
+    *ret = (struct engine_status){.running = e->running, .reached = true};
+    for (size_t c = 0; c < e->plan->class_count; c++)
+        ret->running_total += e->running[c];
+    for (unsigned i = 0; i < e->shard_count; i++) {
+        const struct shard_report *r = &e->reports[i];
+        const struct shard_counters *n = &r->counters;
+        ret->reached &= r->order_done == e->order_number;
+        ret->started += n->started;
+        ret->succeeded += n->succeeded;
+        ret->failed += n->failed;
+        ret->interrupted += n->interrupted;
+        ret->in_flight += n->in_flight;
+        if (n->interrupted_oldest_us > ret->interrupted_oldest_us)
+            ret->interrupted_oldest_us = n->interrupted_oldest_us;
+        if (r->cpu_pct > ret->cpu_pct)
+            ret->cpu_pct = r->cpu_pct;
+        if (r->loop_lag_ms > ret->loop_lag_ms)
+            ret->loop_lag_ms = r->loop_lag_ms;
+    }
+}
+
+uint64_t engine_raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 0;
+    if (limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &limit) < 0 && getrlimit(RLIMIT_NOFILE, &limit) < 0)
+            return 0;
+    }
+    return limit.rlim_cur > DESCRIPTORS_APART ? limit.rlim_cur - DESCRIPTORS_APART : 0;
+}

@@ -1,0 +1,514 @@
+/* The libcurl engine: one multi handle a shard, driven by the shard's epoll loop; one easy handle a
+ * user, kept for the user's life with its cookies.
+ *
+ * Each user's handle has a connection cache of its own, by a share object. With the multi handle's
+ * common cache users would take each other's connections, and curl would search all of them for
+ * each request. (A multi handle a user separates them too, but costs 50 KiB and three descriptors
+ * each.)
+ *
+ * A socket stays in the epoll set when curl lets go of it between two requests: the next one mostly
+ * wants it again, which saves two system calls a request. */
+#include "worker/engine/http.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "worker/engine/timers.h"
+
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define CURL_MAX_HEADER_BYTES 65536 /* one line of the scenario's own headers */
+
+struct curl_socket {
+    struct loop_source source;
+    struct http_engine *engine;
+    curl_socket_t fd;
+    uint32_t wanted;     /* EPOLLIN, EPOLLOUT as curl wants them now; 0: nothing */
+    uint32_t registered; /* what the epoll set has; 0: not in it */
+};
+
+struct http_engine {
+    struct http_engine_setup setup;
+    CURLM *multi;
+    struct timer timer;
+    bool kick;                    /* curl wants to be called at once */
+    struct curl_socket **sockets; /* by descriptor */
+    size_t socket_count;
+};
+
+struct http_client {
+    struct http_engine *engine;
+    void *owner;
+    CURL *easy;
+    CURLSH *share;
+    const struct http_call *call; /* whose options are set */
+    uint64_t body_bytes;
+    bool busy;
+};
+
+/* --- sockets -------------------------------------------------------------------------------- */
+
+static void drop_from_epoll(struct curl_socket *s)
+{
+    if (s->registered)
+        (void)epoll_ctl(s->engine->setup.epoll_fd, EPOLL_CTL_DEL, s->fd, NULL); /* closed: gone */
+    s->registered = 0;
+}
+
+static void socket_ready(struct loop_source *source, uint32_t events, uint64_t now_us)
+{
+    struct curl_socket *s = (struct curl_socket *)source;
+    int running, what = 0;
+    (void)now_us;
+    if (s->wanted == 0) { /* idle, and the server spoke or closed: curl finds out at its next use */
+        drop_from_epoll(s);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        what |= CURL_CSELECT_IN;
+    if (events & EPOLLOUT)
+        what |= CURL_CSELECT_OUT;
+    if (events & EPOLLERR)
+        what |= CURL_CSELECT_ERR;
+    (void)curl_multi_socket_action(s->engine->multi, s->fd, what, &running);
+}
+
+static struct curl_socket *socket_of(struct http_engine *e, curl_socket_t fd)
+{
+    size_t i = (size_t)fd;
+    if (i >= e->socket_count) {
+        size_t n = e->socket_count ? e->socket_count : 64;
+        while (n <= i)
+            n *= 2;
+        struct curl_socket **grown = realloc(e->sockets, n * sizeof *grown);
+        if (!grown)
+            return NULL;
+        memset(grown + e->socket_count, 0, (n - e->socket_count) * sizeof *grown);
+        e->sockets = grown;
+        e->socket_count = n;
+    }
+    if (!e->sockets[i]) {
+        e->sockets[i] = calloc(1, sizeof *e->sockets[i]);
+        if (e->sockets[i])
+            *e->sockets[i] =
+                (struct curl_socket){.source.ready = socket_ready, .engine = e, .fd = fd};
+    }
+    return e->sockets[i];
+}
+
+static int set_in_epoll(struct curl_socket *s)
+{
+    int epoll_fd = s->engine->setup.epoll_fd;
+    struct epoll_event event = {.events = s->wanted, .data.ptr = s};
+    if (s->registered == s->wanted)
+        return 0;
+    int op = s->registered ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    int rc = epoll_ctl(epoll_fd, op, s->fd, &event);
+    if (rc < 0 && (errno == ENOENT || errno == EEXIST))
+        rc = epoll_ctl(epoll_fd, errno == ENOENT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, s->fd, &event);
+    s->registered = rc < 0 ? 0 : s->wanted;
+    return rc;
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *engine, void *unused)
+{
+    struct curl_socket *s = socket_of(engine, fd);
+    (void)easy;
+    (void)unused;
+    if (!s)
+        return -1; /* curl ends the transfer as out of memory */
+    s->wanted = (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
+                (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0);
+    return s->wanted ? set_in_epoll(s) : 0;
+}
+
+/* The kernel takes a closed descriptor out of the epoll set by itself; the next socket of that
+ * number must be put in anew. */
+static int on_close_socket(void *engine, curl_socket_t fd)
+{
+    struct http_engine *e = engine;
+    if ((size_t)fd < e->socket_count && e->sockets[fd])
+        e->sockets[fd]->wanted = e->sockets[fd]->registered = 0;
+    return close(fd);
+}
+
+static void timer_fired(struct timer *t, void *context, uint64_t now_us)
+{
+    struct http_engine *e = (struct http_engine *)((char *)t - offsetof(struct http_engine, timer));
+    (void)context;
+    (void)now_us;
+    e->kick = true;
+}
+
+static int on_timer(CURLM *multi, long timeout_ms, void *engine)
+{
+    struct http_engine *e = engine;
+    (void)multi;
+    if (timeout_ms < 0)
+        timers_cancel(e->setup.timers, &e->timer);
+    else if (timeout_ms == 0)
+        e->kick = true;
+    else
+        timers_set(e->setup.timers, &e->timer, clock_mono_us() + (uint64_t)timeout_ms * 1000);
+    return 0;
+}
+
+/* --- the end of a request ------------------------------------------------------------------- */
+
+static enum http_failure connect_failure(CURL *easy)
+{
+    long os_error = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error); /* stays 0 when unknown */
+    switch (os_error) {
+    case EMFILE:
+    case ENFILE:
+        return HTTP_FAILURE_NO_DESCRIPTORS;
+    case EADDRNOTAVAIL:
+        return HTTP_FAILURE_NO_PORTS;
+    case ETIMEDOUT:
+        return HTTP_FAILURE_CONNECT_TIMEOUT;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+        return HTTP_FAILURE_UNREACHABLE;
+    case ECONNREFUSED:
+        return HTTP_FAILURE_REFUSED;
+    case ENOMEM:
+        return HTTP_FAILURE_MEMORY;
+    default:
+        /* a socket that could not be made at all leaves no errno behind */
+        return os_error ? HTTP_FAILURE_UNREACHABLE : HTTP_FAILURE_NO_DESCRIPTORS;
+    }
+}
+
+static enum http_failure timeout_failure(CURL *easy)
+{
+    curl_off_t connect_us = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect_us); /* stays 0 when unknown */
+    return connect_us == 0 ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT;
+}
+
+static enum http_failure failure_of(CURL *easy, CURLcode code)
+{
+    long os_error = 0;
+    switch (code) {
+    case CURLE_OK:
+        return HTTP_FAILURE_NONE;
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return HTTP_FAILURE_NAME;
+    case CURLE_COULDNT_CONNECT:
+        return connect_failure(easy);
+    case CURLE_OPERATION_TIMEDOUT:
+        return timeout_failure(easy);
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CIPHER:
+        return HTTP_FAILURE_TLS;
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return HTTP_FAILURE_CERTIFICATE;
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        return HTTP_FAILURE_CLOSED;
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+        (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error); /* stays 0 when unknown */
+        return os_error == EPIPE ? HTTP_FAILURE_CLOSED : HTTP_FAILURE_RESET;
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_HTTP2:
+    case CURLE_BAD_CONTENT_ENCODING:
+        return HTTP_FAILURE_MALFORMED;
+    case CURLE_OUT_OF_MEMORY:
+        return HTTP_FAILURE_MEMORY;
+    default:
+        return HTTP_FAILURE_OTHER;
+    }
+}
+
+static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
+{
+    long status = 0;
+    char *redirect = NULL;
+    struct http_result result = {.failure = failure_of(c->easy, code)};
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
+    if (result.failure == HTTP_FAILURE_NONE && (status < 100 || status > 999))
+        result.failure = HTTP_FAILURE_MALFORMED;
+    if (result.failure == HTTP_FAILURE_NONE && status / 100 == 3)
+        (void)curl_easy_getinfo(c->easy, CURLINFO_REDIRECT_URL, &redirect); /* stays NULL */
+    result.status = status >= 100 && status <= 999 ? (unsigned)status : 0;
+    result.body_bytes = c->body_bytes;
+    result.redirect_url = str_of(redirect);
+    c->busy = false;
+    (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
+    c->engine->setup.done(c->owner, &result, now_us);
+}
+
+/* True when requests ended. */
+static bool harvest(struct http_engine *e)
+{
+    CURLMsg *message;
+    int left;
+    bool any = false;
+    while ((message = curl_multi_info_read(e->multi, &left))) {
+        char *client = NULL;
+        CURLcode code = message->data.result;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &client); /* set at birth */
+        finish((struct http_client *)client, code, clock_mono_us());
+        any = true;
+    }
+    return any;
+}
+
+static bool turn(struct http_engine *e, uint64_t now_us)
+{
+    int running;
+    (void)now_us;
+    (void)harvest(e);
+    if (e->kick) { /* once a turn: a server that answers at once must not keep the loop here */
+        e->kick = false;
+        (void)curl_multi_socket_action(e->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        (void)harvest(e);
+    }
+    return e->kick;
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+static bool has_header(const struct http_call *call, struct str name)
+{
+    for (size_t i = 0; i < call->header_count; i++) {
+        if (str_eq_nocase(call->headers[i].name, name))
+            return true;
+    }
+    return false;
+}
+
+static int add_line(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    if (!longer)
+        return -ENOMEM;
+    *list = longer;
+    return 0;
+}
+
+static int add_header(struct curl_slist **list, const struct plan_header *header)
+{
+    struct buf line;
+    buf_init(&line, CURL_MAX_HEADER_BYTES);
+    /* "Name;" is how curl is told of a header without a value */
+    int rc = header->value.len
+                 ? buf_printf(&line, "%.*s: %.*s", STR_ARG(header->name), STR_ARG(header->value))
+                 : buf_printf(&line, "%.*s;", STR_ARG(header->name));
+    if (rc == 0)
+        rc = add_line(list, buf_c(&line));
+    buf_done(&line);
+    return rc;
+}
+
+static int prepare(struct http_call *call)
+{
+    struct curl_slist *list = NULL;
+    int rc = 0;
+    if (!has_header(call, STR("User-Agent")))
+        rc = add_line(&list, "User-Agent: cicada/" CICADA_VERSION);
+    /* without these curl waits a second for "100 Continue" and calls every body a form */
+    if (rc == 0 && call->body.ptr && !has_header(call, STR("Expect")))
+        rc = add_line(&list, "Expect:");
+    if (rc == 0 && call->body.ptr && !has_header(call, STR("Content-Type")))
+        rc = add_line(&list, "Content-Type:");
+    for (size_t i = 0; rc == 0 && i < call->header_count; i++)
+        rc = add_header(&list, &call->headers[i]);
+    if (rc < 0)
+        curl_slist_free_all(list);
+    else
+        call->prepared = list;
+    return rc;
+}
+
+static void unprepare(struct http_call *call)
+{
+    curl_slist_free_all(call->prepared);
+    call->prepared = NULL;
+}
+
+/* Does the method carry a body by custom, so that an absent one is said by "Content-Length: 0"? */
+static bool wants_length(struct str method)
+{
+    return str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
+           str_eq(method, STR("PATCH"));
+}
+
+static CURLcode set_method(CURL *easy, const struct http_call *call)
+{
+    char method[32]; /* the scenario's loader allows less */
+    size_t n = call->method.len < sizeof method ? call->method.len : sizeof method - 1;
+    memcpy(method, call->method.ptr, n);
+    method[n] = '\0';
+    if (str_eq(call->method, STR("HEAD")) && !call->body.ptr)
+        return curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+    if (!call->body.ptr && !wants_length(call->method)) {
+        if (str_eq(call->method, STR("GET")))
+            return CURLE_OK;
+        return curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    }
+    CURLcode rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body.len);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_POSTFIELDS, call->body.len ? call->body.ptr : "");
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
+    return rc;
+}
+
+static CURLcode set_call(CURL *easy, const struct http_call *call)
+{
+    /* back to a plain GET first */
+    CURLcode rc = curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_NOBODY, 0L);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
+    if (rc == CURLE_OK)
+        rc = set_method(easy, call);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_URL, call->url.ptr);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)call->prepared);
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)((call->timeout_us + 999) / 1000));
+    return rc;
+}
+
+static enum http_failure begin(struct http_client *c, const struct http_call *call, uint64_t now_us)
+{
+    (void)now_us;
+    if (c->call != call) {
+        c->call = NULL;
+        if (set_call(c->easy, call) != CURLE_OK)
+            return HTTP_FAILURE_MEMORY;
+        c->call = call;
+    }
+    c->body_bytes = 0;
+    if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
+        return HTTP_FAILURE_MEMORY;
+    c->busy = true;
+    return HTTP_FAILURE_NONE;
+}
+
+/* --- clients -------------------------------------------------------------------------------- */
+
+static size_t on_body(char *bytes, size_t one, size_t n, void *client)
+{
+    struct http_client *c = client;
+    (void)bytes;
+    c->body_bytes += one * n;
+    return one * n;
+}
+
+static CURLcode set_client(struct http_client *c, bool insecure)
+{
+    CURL *easy = c->easy;
+    CURLcode rc = CURLE_OK;
+#define SET(option, value)                                                                         \
+    if (rc == CURLE_OK)                                                                            \
+    rc = curl_easy_setopt(easy, option, value)
+    SET(CURLOPT_PRIVATE, (void *)c);
+    SET(CURLOPT_SHARE, c->share);
+    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_WRITEDATA, (void *)c);
+    SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
+    SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
+    SET(CURLOPT_NOSIGNAL, 1L);
+    SET(CURLOPT_PROXY, ""); /* as Locust's clients, which do not follow the environment */
+    SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_COOKIEFILE, ""); /* the user's own cookies, in memory */
+    SET(CURLOPT_MAXAGE_CONN, 3600L);
+    SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    if (insecure) {
+        SET(CURLOPT_SSL_VERIFYPEER, 0L);
+        SET(CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+#undef SET
+    return rc;
+}
+
+static void client_free(struct http_client *c)
+{
+    if (!c)
+        return;
+    if (c->busy)
+        (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* cuts the transfer */
+    if (c->easy)
+        curl_easy_cleanup(c->easy);
+    if (c->share)
+        (void)curl_share_cleanup(c->share); /* nobody else uses it: closes the connections */
+    free(c);
+}
+
+static struct http_client *client_new(struct http_engine *e, void *owner, bool insecure)
+{
+    struct http_client *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->engine = e;
+    c->owner = owner;
+    c->easy = curl_easy_init();
+    c->share = curl_share_init();
+    if (!c->easy || !c->share ||
+        curl_share_setopt(c->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK ||
+        set_client(c, insecure) != CURLE_OK) {
+        client_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+static void engine_close(struct http_engine *e)
+{
+    if (!e)
+        return;
+    timers_cancel(e->setup.timers, &e->timer);
+    if (e->multi)
+        (void)curl_multi_cleanup(e->multi); /* every client is gone */
+    for (size_t i = 0; i < e->socket_count; i++)
+        free(e->sockets[i]);
+    free(e->sockets);
+    free(e);
+}
+
+static int engine_open(const struct http_engine_setup *setup, struct http_engine **ret)
+{
+    struct http_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return -ENOMEM;
+    e->setup = *setup;
+    e->timer.fire = timer_fired;
+    e->multi = curl_multi_init();
+    if (!e->multi || curl_multi_setopt(e->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
+        curl_multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e) != CURLM_OK ||
+        curl_multi_setopt(e->multi, CURLMOPT_TIMERFUNCTION, on_timer) != CURLM_OK ||
+        curl_multi_setopt(e->multi, CURLMOPT_TIMERDATA, e) != CURLM_OK ||
+        curl_multi_setopt(e->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) != CURLM_OK) {
+        engine_close(e);
+        return -ENOMEM;
+    }
+    *ret = e;
+    return 0;
+}
+
+const struct http_ops http_curl_ops = {
+    .name = "curl",
+    .open = engine_open,
+    .close = engine_close,
+    .turn = turn,
+    .prepare = prepare,
+    .unprepare = unprepare,
+    .client_new = client_new,
+    .client_free = client_free,
+    .begin = begin,
+};

@@ -1,0 +1,389 @@
+#include "worker/engine/user.h"
+
+#include "base/clock.h"
+#include "worker/scenario/url.h"
+
+#include <stdlib.h>
+
+#define MAX_REDIRECTS      30    /* as Locust's client */
+#define MAX_REDIRECT_BYTES 65536 /* of one URL */
+
+void user_list_add(struct user_list *list, struct user *u)
+{
+    u->prev = NULL;
+    u->next = list->first;
+    if (list->first)
+        list->first->prev = u;
+    list->first = u;
+    list->count++;
+}
+
+void user_list_remove(struct user_list *list, struct user *u)
+{
+    if (u->prev)
+        u->prev->next = u->next;
+    else
+        list->first = u->next;
+    if (u->next)
+        u->next->prev = u->prev;
+    u->next = u->prev = NULL;
+    list->count--;
+}
+
+static const struct plan_class *class_of(const struct user *u)
+{
+    return &u->shard->plan->classes[u->class];
+}
+
+static const struct plan_task *task_of(const struct user *u)
+{
+    return &class_of(u)->tasks[u->task];
+}
+
+static const struct plan_request *request_of(const struct user *u)
+{
+    return &task_of(u)->steps[u->step].request;
+}
+
+static void redirect_clear(struct user *u)
+{
+    struct user_redirect *r = u->redirect;
+    if (!r)
+        return;
+    u->shard->ops->unprepare(&r->call);
+    free(r->headers);
+    buf_done(&r->url);
+    free(r);
+    u->redirect = NULL;
+}
+
+/* --- requests ------------------------------------------------------------------------------- */
+
+static void do_step(struct user *u, uint64_t now_us);
+
+static bool status_expected(const struct plan_request *request, unsigned status)
+{
+    if (request->expected_status_count == 0)
+        return status < 400;
+    for (size_t i = 0; i < request->expected_status_count; i++) {
+        if (request->expected_status[i] == status)
+            return true;
+    }
+    return false;
+}
+
+static void record(struct user *u, const struct http_result *result, uint64_t now_us)
+{
+    struct shard *s = u->shard;
+    const struct plan_request *request = request_of(u);
+    bool answered = result->failure == HTTP_FAILURE_NONE;
+    struct stats_sample sample = {
+        .response_time_us = now_us - u->request_start_us,
+        .content_length_bytes = answered ? result->body_bytes : 0,
+        .wall_s = (double)now_us / 1e6 + s->wall_offset_s,
+    };
+    stats_record(s->stats, request->entry, &sample);
+    s->counters.in_flight--;
+    if (answered && status_expected(request, result->status)) {
+        s->counters.succeeded++;
+        return;
+    }
+    s->counters.failed++;
+    stats_record_error(s->stats, request->entry,
+                       answered ? http_status_text(result->status)
+                                : http_failure_text(result->failure),
+                       sample.wall_s);
+}
+
+/* Go on inside the task when the loop comes round: a step that failed before anything was sent must
+ * neither recurse nor keep the loop from the other users. */
+static void resume_soon(struct user *u, uint64_t now_us)
+{
+    u->state = USER_RESUMING;
+    timers_set(&u->shard->timers, &u->timer, now_us);
+}
+
+static void step_failed(struct user *u, enum http_failure failure, uint64_t now_us)
+{
+    struct http_result result = {.failure = failure};
+    redirect_clear(u);
+    record(u, &result, now_us);
+    u->step++;
+    resume_soon(u, now_us);
+}
+
+static void begin_request(struct user *u, uint64_t now_us)
+{
+    struct shard *s = u->shard;
+    const struct http_call *call = &u->binding->classes[u->class].tasks[u->task].calls[u->step];
+    u->request_start_us = now_us;
+    s->counters.started++;
+    s->counters.in_flight++;
+    u->state = USER_REQUESTING;
+    enum http_failure failure = s->ops->begin(u->client, call, now_us);
+    if (failure != HTTP_FAILURE_NONE)
+        step_failed(u, failure, now_us);
+}
+
+/* --- redirects ------------------------------------------------------------------------------ */
+
+static bool is_redirect(unsigned status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* As Locust's client (requests) changes it: 303 and 302 make everything but HEAD a GET, 301 only
+ * POST; 307 and 308 keep method and body. */
+static bool becomes_get(unsigned status, struct str method)
+{
+    if (status == 303 || status == 302)
+        return !str_eq(method, STR("HEAD"));
+    return status == 301 && str_eq(method, STR("POST"));
+}
+
+/* Credentials go to the same origin only, or from http to https of the same host on the usual
+ * ports. */
+static bool same_origin(struct str from, struct str to)
+{
+    struct url a, b;
+    if (url_parse(from, &a, NULL) < 0 || url_parse(to, &b, NULL) < 0)
+        return false;
+    if (!str_eq_nocase(a.host, b.host))
+        return false;
+    bool upgraded = !a.tls && b.tls && a.port == 80 && b.port == 443;
+    return upgraded || (a.tls == b.tls && a.port == b.port);
+}
+
+static bool keeps_header(struct str name, bool body_dropped, bool same)
+{
+    if (body_dropped && str_starts_nocase(name, STR("Content-")))
+        return false;
+    return same || !(str_eq_nocase(name, STR("Authorization")) ||
+                     str_eq_nocase(name, STR("Cookie")) || str_eq_nocase(name, STR("Host")));
+}
+
+static int copy_headers(struct user_redirect *r, const struct http_call *from, bool body_dropped,
+                        bool same)
+{
+    struct plan_header *headers = calloc(from->header_count + 1, sizeof *headers);
+    size_t n = 0;
+    if (!headers)
+        return -ENOMEM;
+    for (size_t i = 0; i < from->header_count; i++) {
+        if (keeps_header(from->headers[i].name, body_dropped, same))
+            headers[n++] = from->headers[i];
+    }
+    free(r->headers);
+    r->headers = headers;
+    r->call.headers = headers;
+    r->call.header_count = n;
+    return 0;
+}
+
+/* Build the hop in a new struct beside the one it comes from. */
+static enum http_failure make_hop(struct user *u, const struct http_call *from,
+                                  const struct http_result *result, struct user_redirect *r)
+{
+    bool get = becomes_get(result->status, from->method);
+    bool same = same_origin(from->url, result->redirect_url);
+    struct url parts;
+    buf_init(&r->url, MAX_REDIRECT_BYTES);
+    if (url_parse(result->redirect_url, &parts, NULL) < 0)
+        return HTTP_FAILURE_BAD_REDIRECT;
+    int rc = buf_add(&r->url, result->redirect_url);
+    if (rc < 0)
+        return rc == -ENOMEM ? HTTP_FAILURE_MEMORY : HTTP_FAILURE_BAD_REDIRECT;
+    r->call = *from;
+    r->call.prepared = NULL;
+    r->call.url = buf_str(&r->url);
+    if (get) {
+        r->call.method = STR("GET");
+        r->call.body = (struct str){NULL, 0};
+    }
+    if (copy_headers(r, from, get, same) < 0 || u->shard->ops->prepare(&r->call) < 0)
+        return HTTP_FAILURE_MEMORY;
+    return HTTP_FAILURE_NONE;
+}
+
+static enum http_failure follow(struct user *u, const struct http_result *result, uint64_t now_us)
+{
+    const struct http_call *first = &u->binding->classes[u->class].tasks[u->task].calls[u->step];
+    const struct http_call *from = u->redirect ? &u->redirect->call : first;
+    unsigned hops = u->redirect ? u->redirect->hops + 1 : 1;
+    uint64_t spent_us = now_us - u->request_start_us;
+    if (hops > MAX_REDIRECTS)
+        return HTTP_FAILURE_TOO_MANY_REDIRECTS;
+    if (first->timeout_us && spent_us >= first->timeout_us)
+        return HTTP_FAILURE_TIMEOUT;
+    struct user_redirect *r = calloc(1, sizeof *r), *old = u->redirect;
+    if (!r)
+        return HTTP_FAILURE_MEMORY;
+    r->hops = hops;
+    enum http_failure failure = make_hop(u, from, result, r);
+    if (failure == HTTP_FAILURE_NONE && first->timeout_us)
+        r->call.timeout_us = first->timeout_us - spent_us;
+    u->redirect = r;
+    if (failure == HTTP_FAILURE_NONE)
+        failure = u->shard->ops->begin(u->client, &r->call, now_us);
+    u->redirect = old; /* the hop before: freed now that nothing is made of it any more */
+    redirect_clear(u);
+    u->redirect = r;
+    return failure;
+}
+
+void user_request_done(void *user, const struct http_result *result, uint64_t now_us)
+{
+    struct user *u = user;
+    const struct plan_request *request = request_of(u);
+    if (result->failure == HTTP_FAILURE_NONE && result->redirect_url.ptr &&
+        request->follow_redirects && is_redirect(result->status)) {
+        enum http_failure failure = follow(u, result, now_us);
+        if (failure != HTTP_FAILURE_NONE)
+            step_failed(u, failure, now_us);
+        return;
+    }
+    redirect_clear(u);
+    record(u, result, now_us);
+    u->step++;
+    do_step(u, now_us);
+}
+
+/* --- tasks ---------------------------------------------------------------------------------- */
+
+static uint32_t pick_task(struct user *u)
+{
+    const struct plan_class *class = class_of(u);
+    if (class->task_count == 1)
+        return 0;
+    uint64_t at = rng_below(&u->shard->rng, class->task_weight_sum);
+    uint32_t t = 0;
+    while (at >= class->tasks[t].weight)
+        at -= class->tasks[t++].weight;
+    return t;
+}
+
+static void next_task(struct user *u, uint64_t start_us, uint64_t now_us)
+{
+    u->task = pick_task(u);
+    u->task_start_us = start_us;
+    u->step = 0;
+    do_step(u, now_us);
+}
+
+static uint64_t wait_us(struct user *u, uint64_t now_us)
+{
+    const struct plan_wait *wait = &class_of(u)->wait;
+    uint64_t next_us;
+    switch (wait->kind) {
+    case PLAN_WAIT_NONE:
+        return 0;
+    case PLAN_WAIT_CONSTANT:
+        return wait->min_us;
+    case PLAN_WAIT_BETWEEN:
+        return wait->min_us + rng_below(&u->shard->rng, wait->max_us - wait->min_us + 1);
+    case PLAN_WAIT_PACING:
+    case PLAN_WAIT_THROUGHPUT:
+        next_us = u->task_start_us + wait->min_us;
+        return next_us > now_us ? next_us - now_us : 0;
+    }
+    return 0;
+}
+
+static void task_done(struct user *u, uint64_t now_us)
+{
+    if (u->ending) {
+        user_end_now(u);
+        return;
+    }
+    uint64_t wait = wait_us(u, now_us);
+    if (wait == 0) {
+        next_task(u, now_us, now_us);
+        return;
+    }
+    u->state = USER_WAITING;
+    timers_set(&u->shard->timers, &u->timer, now_us + wait);
+}
+
+static void do_step(struct user *u, uint64_t now_us)
+{
+    if (u->step < task_of(u)->step_count)
+        begin_request(u, now_us);
+    else
+        task_done(u, now_us);
+}
+
+static void timer_fired(struct timer *t, void *context, uint64_t now_us)
+{
+    struct user *u = (struct user *)t; /* its first member */
+    (void)context;
+    if (u->state == USER_RESUMING)
+        do_step(u, now_us);
+    else
+        next_task(u, t->due_us, now_us);
+}
+
+/* --- birth and death ------------------------------------------------------------------------ */
+
+int user_start(struct shard *s, uint32_t class)
+{
+    struct user *u = s->spare.first;
+    if (u)
+        user_list_remove(&s->spare, u);
+    else
+        u = calloc(1, sizeof *u);
+    if (!u)
+        return -ENOMEM;
+    *u = (struct user){.timer.fire = timer_fired, .shard = s, .class = class};
+    u->client = s->ops->client_new(s->http, u, s->plan->classes[class].insecure);
+    if (!u->client) {
+        user_list_add(&s->spare, u);
+        return -ENOMEM;
+    }
+    u->binding = binding_ref(s->binding);
+    user_list_add(&s->users[class], u);
+    s->running[class]++;
+    s->dirty = true;
+    uint64_t now_us = clock_mono_us();
+    next_task(u, now_us, now_us);
+    return 0;
+}
+
+void user_end_now(struct user *u)
+{
+    struct shard *s = u->shard;
+    if (u->state == USER_REQUESTING && u->client) {
+        uint64_t age_us = clock_mono_us() - u->request_start_us;
+        s->counters.interrupted++;
+        s->counters.in_flight--;
+        if (age_us > s->counters.interrupted_oldest_us)
+            s->counters.interrupted_oldest_us = age_us;
+    }
+    timers_cancel(&s->timers, &u->timer);
+    s->ops->client_free(u->client);
+    u->client = NULL;
+    redirect_clear(u);
+    binding_unref(u->binding);
+    user_list_remove(u->ending ? &s->ending : &s->users[u->class], u);
+    s->running[u->class]--;
+    s->dirty = true;
+    user_list_add(&s->spare, u);
+}
+
+void user_end_soon(struct user *u, uint64_t timeout_us)
+{
+    struct shard *s = u->shard;
+    if (timeout_us == 0 || u->state == USER_WAITING) {
+        user_end_now(u);
+        return;
+    }
+    uint64_t end_by_us = s->now_us + timeout_us;
+    if (u->ending) {
+        if (end_by_us < u->end_by_us)
+            u->end_by_us = end_by_us;
+        return;
+    }
+    user_list_remove(&s->users[u->class], u);
+    user_list_add(&s->ending, u);
+    u->ending = true;
+    u->end_by_us = end_by_us;
+}
