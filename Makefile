@@ -64,7 +64,17 @@ SRC_telemetry :=
 
 SRC_worker_stats :=
 
-SRC_worker_scenario :=
+SRC_worker_scenario := \
+	worker/scenario/arena.c \
+	worker/scenario/describe.c \
+	worker/scenario/keys.c \
+	worker/scenario/load.c \
+	worker/scenario/names.c \
+	worker/scenario/node.c \
+	worker/scenario/node_json.c \
+	worker/scenario/step.c \
+	worker/scenario/url.c \
+	worker/scenario/values.c
 
 SRC_worker_engine := \
 	worker/engine/binding.c \

@@ -1,6 +1,7 @@
 /* The plan: a scenario, loaded and checked. It is immutable after loading and read by every shard
  * without a lock; the runner thread frees it when no shard runs any more. All text is valid UTF-8
- * and owned by the plan. Hosts are not in the prepared parts: the master may set one later. */
+ * with a NUL behind it, and owned by the plan. Hosts are not in the prepared parts: the master may
+ * set one later. */
 #ifndef CICADA_WORKER_SCENARIO_PLAN_H
 #define CICADA_WORKER_SCENARIO_PLAN_H
 
@@ -17,6 +18,18 @@
 #define PLAN_MAX_STEPS      100000 /* in one task */
 #define PLAN_MAX_NAME_BYTES 4096   /* class, task, entry names, methods */
 #define PLAN_MAX_WEIGHT     1000000
+
+#define PLAN_MAX_FIXED_COUNT       1000000
+#define PLAN_MAX_TAGS              1000    /* of one task */
+#define PLAN_MAX_METHOD_BYTES      32      /* the registered ones have at most 17 */
+#define PLAN_MAX_URL_BYTES         65536   /* servers refuse far shorter ones, which is a test */
+#define PLAN_MAX_HEADERS           1000    /* of one request */
+#define PLAN_MAX_HEADER_NAME_BYTES 256     /* no known name is near it */
+#define PLAN_MAX_STATUSES          500     /* every status that can be expected */
+#define PLAN_MAX_WAIT_S            1000000 /* eleven days: no run is as long */
+#define PLAN_MAX_THROUGHPUT        1000000 /* tasks per second of one user: the clock's step */
+#define PLAN_MIN_TIMEOUT_S         0.001   /* finer than any timer of the engines */
+#define PLAN_MAX_TIMEOUT_S         86400   /* a day */
 
 /* Locust's wait_time functions. */
 enum plan_wait_kind {
@@ -40,7 +53,8 @@ struct plan_header {
 
 struct plan_request {
     struct str method; /* as on the wire: GET, POST, … */
-    struct str url;    /* a path to be joined to the host, or an absolute http(s) URL */
+    struct str url;    /* begins with '/', to be joined to the host, or an absolute http(s) URL;
+                        * percent-encoded, without a fragment: visible ASCII only */
     struct str name;   /* the stats entry's name: given, or the path with its query */
     uint32_t entry;    /* index into plan.entries */
     const struct plan_header *headers;
@@ -75,8 +89,8 @@ struct plan_class {
     struct str host;      /* ptr NULL: none */
     struct plan_wait wait;
     bool insecure;                 /* TLS certificates are not verified */
-    const struct plan_task *tasks; /* at least one */
-    size_t task_count;
+    const struct plan_task *tasks; /* at least one task, unless --tags left none of this class */
+    size_t task_count;             /* 0: its users exist and do nothing, as in Locust */
     uint64_t task_weight_sum;
 };
 
@@ -88,7 +102,7 @@ struct plan_entry {
 
 struct plan {
     struct str source;                /* file name or URL, for messages */
-    struct str host;                  /* the scenario's host; ptr NULL: none */
+    struct str host;                  /* the scenario's host, checked; ptr NULL: none */
     const struct plan_class *classes; /* at least one */
     size_t class_count;
     const struct plan_entry *entries;

@@ -1,0 +1,517 @@
+/* The walker: from nodes to the plan. Each object is read by its table of keys in the order of the
+ * file, so that the first error told is the first one in the file; what needs several keys at once
+ * is checked after the object. */
+#include "worker/scenario/load.h"
+#include "worker/scenario/node_json.h"
+#include "worker/scenario/url.h"
+
+#include "base/log.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define KEYS(table) (table), sizeof(table) / sizeof *(table)
+
+/* A plan and its memory are one allocation's life. */
+struct owned_plan {
+    struct plan plan;
+    struct arena memory;
+};
+
+/* --- wait_time --- */
+
+static int read_constant(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_wait *wait = target;
+    wait->kind = PLAN_WAIT_CONSTANT;
+    return load_seconds(l, n, 0, PLAN_MAX_WAIT_S, &wait->min_us);
+}
+
+static int read_between(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_wait *wait = target;
+    wait->kind = PLAN_WAIT_BETWEEN;
+    if (n->kind != NODE_LIST || n->child_count != 2)
+        return load_fail(l, n, "must be a list of two numbers: [min, max]");
+    int rc = load_seconds(l, n->first, 0, PLAN_MAX_WAIT_S, &wait->min_us);
+    if (rc == 0)
+        rc = load_seconds(l, n->last, 0, PLAN_MAX_WAIT_S, &wait->max_us);
+    if (rc == 0 && wait->min_us > wait->max_us)
+        return load_fail(l, n, "the first number must not be larger than the second");
+    return rc;
+}
+
+static int read_pacing(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_wait *wait = target;
+    wait->kind = PLAN_WAIT_PACING;
+    return load_seconds(l, n, 0, PLAN_MAX_WAIT_S, &wait->min_us);
+}
+
+static int read_throughput(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_wait *wait = target;
+    wait->kind = PLAN_WAIT_THROUGHPUT;
+    double per_second = 0;
+    int rc = load_number(l, n, 1.0 / PLAN_MAX_WAIT_S, PLAN_MAX_THROUGHPUT, &per_second);
+    if (rc == 0)
+        wait->min_us = (uint64_t)llround(1e6 / per_second);
+    return rc;
+}
+
+static const struct load_key wait_keys[] = {
+    {.name = "constant", .read = read_constant, .also = "fixed seconds"},
+    {.name = "between", .read = read_between, .also = "uniform random range"},
+    {.name = "constant_pacing", .read = read_pacing, .also = "pacing"},
+    {.name = "constant_throughput", .read = read_throughput, .also = "throughput rate"},
+};
+
+static int read_wait(struct loader *l, const struct node *n, struct plan_wait *wait)
+{
+    int rc;
+    if (n->kind == NODE_NUMBER)
+        rc = read_constant(l, n, wait);
+    else if (n->kind != NODE_OBJECT || n->child_count != 1)
+        rc = load_fail(l, n,
+                       "must be seconds, or an object with one of constant, between, "
+                       "constant_pacing, constant_throughput");
+    else
+        rc = load_object(l, n, "wait_time", KEYS(wait_keys), wait);
+    if (rc == 0 && wait->kind != PLAN_WAIT_BETWEEN)
+        wait->max_us = wait->min_us;
+    return rc;
+}
+
+/* --- tasks --- */
+
+struct task_draft {
+    struct plan_task task;
+    const struct node *steps, *name;
+};
+
+static int read_task_name(struct loader *l, const struct node *n, void *target)
+{
+    struct task_draft *d = target;
+    d->name = n;
+    return load_name(l, n, &d->task.name);
+}
+
+static int read_task_weight(struct loader *l, const struct node *n, void *target)
+{
+    return load_whole(l, n, 1, PLAN_MAX_WEIGHT, &((struct task_draft *)target)->task.weight);
+}
+
+static int read_tags(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_task *task = &((struct task_draft *)target)->task;
+    int rc = load_list(l, n, PLAN_MAX_TAGS, "tags");
+    if (rc < 0)
+        return rc;
+    struct str *tags = ARENA_ARRAY(l->memory, struct str, n->child_count);
+    if (!tags)
+        return -ENOMEM;
+    for (const struct node *one = n->first; rc == 0 && one; one = one->next)
+        rc = load_name(l, one, &tags[one->index]);
+    task->tags = tags;
+    task->tag_count = n->child_count;
+    return rc;
+}
+
+static int read_steps(struct loader *l, const struct node *n, void *target)
+{
+    ((struct task_draft *)target)->steps = n; /* loaded when the tags are known */
+    return load_list(l, n, PLAN_MAX_STEPS, "steps");
+}
+
+static const struct load_key task_keys[] = {
+    {.name = "name", .read = read_task_name, .also = "label title"},
+    {.name = "weight", .read = read_task_weight, .also = "ratio probability"},
+    {.name = "tags", .read = read_tags, .also = "tag"},
+    {.name = "steps", .read = read_steps, .required = true, .also = "requests tasks flow"},
+};
+
+static bool any_tag(const struct plan_task *task, const struct str *tags, size_t count)
+{
+    for (size_t i = 0; i < task->tag_count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            if (str_eq(task->tags[i], tags[j]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Source: locust/user/task.py filter_tasks_by_tags, 2.47.0. */
+static bool is_wanted(const struct plan_task *task, const struct plan_tags *tags)
+{
+    if (!tags)
+        return true;
+    if (tags->include_count > 0 && !any_tag(task, tags->include, tags->include_count))
+        return false;
+    return !any_tag(task, tags->exclude, tags->exclude_count);
+}
+
+static int load_steps(struct loader *l, const struct node *first, size_t count, bool wanted,
+                      struct plan_task *task)
+{
+    struct plan_step *steps = ARENA_ARRAY(l->memory, struct plan_step, count);
+    if (!steps)
+        return -ENOMEM;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++, first = first->next)
+        rc = load_step(l, first, wanted, &steps[i]);
+    task->steps = steps;
+    task->step_count = count;
+    return rc;
+}
+
+static int name_task(struct loader *l, const struct node *n, struct task_draft *d,
+                     struct names *used)
+{
+    uint32_t index;
+    bool is_new = true;
+    if (d->name) {
+        int rc = names_add(used, STR(""), d->task.name, &index, &is_new);
+        if (rc == 0 && !is_new)
+            return load_fail(l, d->name, "another task of this class has the same name");
+        return rc;
+    }
+    if (n->kind == NODE_STRING) {
+        d->task.name = d->task.steps[0].request.name;
+        return 0;
+    }
+    struct buf name;
+    buf_init(&name, PLAN_MAX_NAME_BYTES);
+    int rc = buf_printf(&name, "task %u", n->index + 1);
+    if (rc == 0)
+        d->task.name = arena_copy(l->memory, buf_str(&name));
+    buf_done(&name);
+    return rc == 0 && !d->task.name.ptr ? -ENOMEM : rc;
+}
+
+/* ret_wanted tells whether the tags keep the task; it is checked in any case. */
+static int load_task(struct loader *l, const struct node *n, struct names *used,
+                     struct plan_task *ret, bool *ret_wanted)
+{
+    struct task_draft d = {.task = {.weight = 1}};
+    int rc = 0;
+    if (n->kind == NODE_OBJECT)
+        rc = load_object(l, n, "a task", KEYS(task_keys), &d);
+    else if (n->kind != NODE_STRING) /* "/path" alone is a task with one GET */
+        rc = load_fail(l, n, "a task must be an object or a path, not %s", node_kind_name(n->kind));
+    if (rc < 0)
+        return rc;
+    *ret_wanted = is_wanted(&d.task, l->tags);
+    if (d.steps)
+        rc = load_steps(l, d.steps->first, d.steps->child_count, *ret_wanted, &d.task);
+    else
+        rc = load_steps(l, n, 1, *ret_wanted, &d.task);
+    if (rc == 0)
+        rc = name_task(l, n, &d, used);
+    *ret = d.task;
+    return rc;
+}
+
+static int load_tasks(struct loader *l, const struct node *n, struct plan_class *class)
+{
+    int rc = load_list(l, n, PLAN_MAX_TASKS, "tasks");
+    if (rc < 0)
+        return rc;
+    struct plan_task *tasks = ARENA_ARRAY(l->memory, struct plan_task, n->child_count);
+    if (!tasks)
+        return -ENOMEM;
+    struct names used = {.arena = &l->scratch};
+    class->tasks = tasks;
+    for (const struct node *one = n->first; one; one = one->next) {
+        bool wanted;
+        struct plan_task *task = &tasks[class->task_count];
+        rc = load_task(l, one, &used, task, &wanted);
+        if (rc < 0)
+            return rc;
+        if (!wanted)
+            continue;
+        class->task_count++;
+        class->task_weight_sum += task->weight;
+    }
+    return 0;
+}
+
+/* --- user classes --- */
+
+struct class_draft {
+    struct plan_class class;
+    const struct node *name, *weight, *fixed_count;
+};
+
+static int read_class_name(struct loader *l, const struct node *n, void *target)
+{
+    struct class_draft *d = target;
+    d->name = n;
+    return load_name(l, n, &d->class.name);
+}
+
+static int read_class_weight(struct loader *l, const struct node *n, void *target)
+{
+    struct class_draft *d = target;
+    d->weight = n;
+    return load_whole(l, n, 1, PLAN_MAX_WEIGHT, &d->class.weight);
+}
+
+static int read_fixed_count(struct loader *l, const struct node *n, void *target)
+{
+    struct class_draft *d = target;
+    d->fixed_count = n;
+    return load_whole(l, n, 1, PLAN_MAX_FIXED_COUNT, &d->class.fixed_count);
+}
+
+static int read_class_host(struct loader *l, const struct node *n, void *target)
+{
+    return load_host(l, n, &((struct class_draft *)target)->class.host);
+}
+
+static int read_class_insecure(struct loader *l, const struct node *n, void *target)
+{
+    return load_bool(l, n, &((struct class_draft *)target)->class.insecure);
+}
+
+static int read_class_wait(struct loader *l, const struct node *n, void *target)
+{
+    return read_wait(l, n, &((struct class_draft *)target)->class.wait);
+}
+
+static int read_class_tasks(struct loader *l, const struct node *n, void *target)
+{
+    return load_tasks(l, n, &((struct class_draft *)target)->class);
+}
+
+static const struct load_key class_keys[] = {
+    {.name = "name", .read = read_class_name, .required = true, .also = "class"},
+    {.name = "weight", .read = read_class_weight, .also = "ratio"},
+    {.name = "fixed_count", .read = read_fixed_count, .also = "count users"},
+    {.name = "host", .read = read_class_host, .also = "base_url url target"},
+    {.name = "insecure", .read = read_class_insecure, .also = "verify"},
+    {.name = "wait_time", .read = read_class_wait, .also = "wait think_time sleep"},
+    {.name = "tasks", .read = read_class_tasks, .required = true, .also = "steps"},
+};
+
+static int load_class(struct loader *l, const struct node *n, const struct plan_class *defaults,
+                      struct names *used, struct plan_class *ret)
+{
+    struct class_draft d = {.class = *defaults};
+    int rc = load_object(l, n, "a user class", KEYS(class_keys), &d);
+    if (rc < 0)
+        return rc;
+    if (d.weight && d.fixed_count)
+        return load_fail(l, d.fixed_count, "'weight' and 'fixed_count' exclude each other");
+    uint32_t index;
+    bool is_new;
+    rc = names_add(used, STR(""), d.class.name, &index, &is_new);
+    if (rc == 0 && !is_new)
+        return load_fail(l, d.name, "another user class has the same name");
+    *ret = d.class;
+    return rc;
+}
+
+/* --- the scenario --- */
+
+struct scenario_draft {
+    struct plan_class defaults; /* of every class */
+    struct str host;
+    const struct node *users, *tasks;
+};
+
+static int read_schema(struct loader *l, const struct node *n, void *target)
+{
+    (void)target; /* a hint for editors */
+    struct str ignored;
+    return load_text(l, n, &ignored);
+}
+
+static int read_host(struct loader *l, const struct node *n, void *target)
+{
+    return load_host(l, n, &((struct scenario_draft *)target)->host);
+}
+
+static int read_insecure(struct loader *l, const struct node *n, void *target)
+{
+    return load_bool(l, n, &((struct scenario_draft *)target)->defaults.insecure);
+}
+
+static int read_default_wait(struct loader *l, const struct node *n, void *target)
+{
+    return read_wait(l, n, &((struct scenario_draft *)target)->defaults.wait);
+}
+
+static int read_users(struct loader *l, const struct node *n, void *target)
+{
+    ((struct scenario_draft *)target)->users = n; /* loaded when the defaults are known */
+    return load_list(l, n, PLAN_MAX_CLASSES, "user classes");
+}
+
+static int read_top_tasks(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->tasks = n;
+    return 0;
+}
+
+static const struct load_key scenario_keys[] = {
+    {.name = "host", .read = read_host, .also = "base_url url target"},
+    {.name = "insecure", .read = read_insecure, .also = "verify"},
+    {.name = "wait_time", .read = read_default_wait, .also = "wait think_time sleep"},
+    {.name = "users", .read = read_users, .also = "user_classes classes user scenarios"},
+    {.name = "tasks", .read = read_top_tasks, .also = "steps requests"},
+    {.name = "$schema", .read = read_schema},
+};
+
+static int load_users(struct loader *l, const struct scenario_draft *d, struct plan_class *classes)
+{
+    struct names used = {.arena = &l->scratch};
+    int rc = 0;
+    for (const struct node *one = d->users->first; rc == 0 && one; one = one->next)
+        rc = load_class(l, one, &d->defaults, &used, &classes[one->index]);
+    return rc;
+}
+
+static int load_classes(struct loader *l, const struct node *root, const struct scenario_draft *d,
+                        struct plan *p)
+{
+    if (!d->users && !d->tasks)
+        return load_fail(l, root, "the scenario has no user class: give it 'users' or 'tasks'");
+    if (d->users && d->tasks)
+        return load_fail(l, d->tasks, "'users' and 'tasks' exclude each other");
+    size_t count = d->users ? d->users->child_count : 1;
+    struct plan_class *classes = ARENA_ARRAY(l->memory, struct plan_class, count);
+    if (!classes)
+        return -ENOMEM;
+    p->classes = classes;
+    p->class_count = count;
+    if (d->users)
+        return load_users(l, d, classes);
+    classes[0] = d->defaults;
+    classes[0].name = STR("User");
+    return load_tasks(l, d->tasks, &classes[0]);
+}
+
+static int load_root(struct loader *l, const struct node *root, struct plan *p)
+{
+    struct scenario_draft d = {.defaults = {.weight = 1}};
+    int rc = load_object(l, root, "a scenario", KEYS(scenario_keys), &d);
+    if (rc == 0)
+        rc = load_classes(l, root, &d, p);
+    if (rc < 0)
+        return rc;
+    size_t tasks = 0;
+    for (size_t i = 0; i < p->class_count; i++)
+        tasks += p->classes[i].task_count;
+    if (tasks == 0) /* an empty list was refused before */
+        return load_fail(l, root, "no task is left after --tags and --exclude-tags");
+    p->host = d.host;
+    p->entries = l->entries.items;
+    p->entry_count = l->entries.count;
+    return 0;
+}
+
+static int load_text_into(struct owned_plan *o, struct str text, const char *source,
+                          const struct plan_tags *tags, struct err *err)
+{
+    struct loader l = {.source = source, .err = err, .tags = tags, .memory = &o->memory};
+    l.entries.arena = &o->memory;
+    const struct node *root;
+    int rc = node_from_json(text, source, &l.scratch, &root, err);
+    if (rc == 0)
+        rc = load_root(&l, root, &o->plan);
+    if (rc == 0)
+        o->plan.source = arena_copy(&o->memory, str_of(source));
+    if (rc == 0 && !o->plan.source.ptr)
+        rc = -ENOMEM;
+    arena_done(&l.scratch);
+    return rc;
+}
+
+int plan_load_json(struct str text, const char *source, const struct plan_tags *tags,
+                   struct plan **ret, struct err *err)
+{
+    if (text.len > PLAN_MAX_FILE_BYTES)
+        return err_set(err, -EINVAL, "%s:1: larger than %u bytes", source, PLAN_MAX_FILE_BYTES);
+    struct owned_plan *o = calloc(1, sizeof *o);
+    int rc = o ? 0 : -ENOMEM;
+    if (rc == 0) {
+        o->plan.memory = o;
+        rc = load_text_into(o, text, source, tags, err);
+    }
+    if (rc < 0) {
+        plan_free(o ? &o->plan : NULL);
+        return err_set(err, rc, "%s: %s", source, strerror(-rc)); /* unless it was told already */
+    }
+    *ret = &o->plan;
+    return 0;
+}
+
+int plan_load_file(const char *path, const struct plan_tags *tags, struct plan **ret,
+                   struct err *err)
+{
+    struct buf text;
+    buf_init(&text, PLAN_MAX_FILE_BYTES);
+    int rc = buf_read_file(&text, path, err);
+    if (rc == 0)
+        rc = plan_load_json(buf_str(&text), path, tags, ret, err);
+    buf_done(&text);
+    return rc;
+}
+
+void plan_free(struct plan *p)
+{
+    if (!p)
+        return;
+    struct owned_plan *o = p->memory;
+    arena_done(&o->memory);
+    free(o);
+}
+
+size_t plan_class_index(const struct plan *p, struct str name)
+{
+    size_t i = 0;
+    while (i < p->class_count && !str_eq(p->classes[i].name, name))
+        i++;
+    return i;
+}
+
+/* --- a bare URL --- */
+
+static int write_url_scenario(struct str url, struct buf *out)
+{
+    struct node host = {.kind = NODE_STRING}, path = {.kind = NODE_STRING};
+    path.text = url_target(url);
+    host.text = str_sub(url, 0, url.len - path.text.len);
+    int rc = buf_add(out, STR("{\"host\": "));
+    if (rc == 0)
+        rc = node_write_json(&host, out);
+    if (rc == 0)
+        rc = buf_add(out, STR(", \"tasks\": ["));
+    if (rc == 0)
+        rc = node_write_json(&path, out);
+    return rc ? rc : buf_add(out, STR("]}"));
+}
+
+/* As a scenario text, so that nothing about plans is written twice. */
+int plan_from_url(struct str url, struct plan **ret, struct err *err)
+{
+    struct buf encoded, text;
+    buf_init(&encoded, PLAN_MAX_URL_BYTES);
+    buf_init(&text, PLAN_MAX_URL_BYTES * 2);
+    struct url parts;
+    struct err why = {0};
+    char quoted[LOG_QUOTED_BYTES];
+    int rc = url_encode(&encoded, url);
+    if (rc == 0 && url_parse(buf_str(&encoded), &parts, &why) < 0)
+        rc = err_set(err, -EINVAL, "%s %s",
+                     str_find(url, '@') < url.len ? "the URL" : log_quote(url, quoted), why.text);
+    if (rc == 0)
+        rc = write_url_scenario(buf_str(&encoded), &text);
+    if (rc == 0)
+        rc = plan_load_json(buf_str(&text), "URL", NULL, ret, err);
+    buf_done(&text);
+    buf_done(&encoded);
+    return rc < 0 ? err_set(err, rc, "URL: %s", strerror(-rc)) : 0;
+}
