@@ -62,7 +62,14 @@ SRC_facts :=
 
 SRC_telemetry :=
 
-SRC_worker_stats :=
+SRC_worker_stats := \
+	worker/stats/entry.c \
+	worker/stats/error_key.c \
+	worker/stats/histogram.c \
+	worker/stats/pyrepr.c \
+	worker/stats/row_index.c \
+	worker/stats/seconds.c \
+	worker/stats/stats.c
 
 SRC_worker_scenario := \
 	worker/scenario/arena.c \

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "worker/stats/histogram.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* One finished request. */
@@ -31,7 +32,7 @@ struct stats_seconds {
     uint32_t cap;
 };
 
-/* Counts by Locust's rounded milliseconds. */
+/* Counts by Locust's rounded milliseconds; NULL in an entry without requests. */
 struct stats_buckets;
 
 struct stats_entry {
@@ -45,7 +46,7 @@ struct stats_entry {
     uint64_t max_response_time_us;
     uint64_t total_content_length_bytes;
     double start_time_s;
-    double last_request_s; /* 0: none yet */
+    double last_request_s; /* the latest; 0: none yet */
     struct stats_seconds num_reqs_per_sec;
     struct stats_seconds num_fail_per_sec;
     struct stats_buckets *buckets;
@@ -61,7 +62,31 @@ struct stats_error {
     double last_seen_s;
 };
 
+/* Names are copied as they are. 0, -ENOMEM. */
+MUST_USE int stats_entry_new(struct str method, struct str name, double start_time_s,
+                             struct stats_entry **ret);
 void stats_entry_free(struct stats_entry *e);
+
+/* Has it counted anything since it was made or cleared? */
+static inline bool stats_entry_used(const struct stats_entry *e)
+{
+    return e->num_requests > 0 || e->num_failures > 0;
+}
+
+/* Count a finished request. False when memory for its second, its bucket or its step in the
+ * histogram could not be had: it is counted in the rest. */
+bool stats_entry_record(struct stats_entry *e, const struct stats_sample *sample);
+
+/* Count a failure. False as above, for its second. */
+bool stats_entry_record_failure(struct stats_entry *e, double wall_s);
+
+/* Add from to into, as locust/stats.py StatsEntry.extend. 0; -ENOMEM: nothing was added. */
+MUST_USE int stats_entry_merge(struct stats_entry *into, const struct stats_entry *from);
+/* Get the memory that stats_entry_merge of the same two needs: it cannot fail after that. */
+MUST_USE int stats_entry_reserve(struct stats_entry *into, const struct stats_entry *from);
+
+/* Forget the samples, keep the names and the memory. */
+void stats_entry_clear(struct stats_entry *e, double start_time_s);
 
 /* Walk the Locust buckets in ascending order: start with *position 0; false at the end. */
 bool stats_entry_next_bucket(const struct stats_entry *e, uint32_t *position, uint64_t *ret_ms,

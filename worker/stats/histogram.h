@@ -20,7 +20,10 @@ struct histogram {
 
 /* 0; -ENOMEM: not counted, h unchanged. Allocates only when value falls into a new octave. */
 int histogram_add(struct histogram *h, uint64_t value_us, uint64_t count);
+/* 0; -ENOMEM: nothing was added. */
 MUST_USE int histogram_merge(struct histogram *into, const struct histogram *from);
+/* Get the memory that histogram_merge of the same two needs: it cannot fail after that. */
+MUST_USE int histogram_reserve(struct histogram *into, const struct histogram *from);
 void histogram_clear(struct histogram *h); /* keeps the memory */
 void histogram_done(struct histogram *h);
 

@@ -12,10 +12,12 @@
 #include "base/str.h"
 #include "worker/stats/entry.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define STATS_MAX_ENTRIES_DEFAULT 1000 /* further names are counted in "(other)" */
 #define STATS_MAX_ERRORS_DEFAULT  1000 /* further texts are counted in "(other)" of their entry */
+#define STATS_MAX_OTHERS          16 /* methods with an "(other)" of their own, beyond max_entries */
 
 struct stats;
 
@@ -31,8 +33,9 @@ void stats_free(struct stats *s);
 /* The slot of an entry, made when it is new. Slots count from 0 in the order of making and stay
  * valid until stats_free (a clear keeps them), so two sets that got the same names in the same
  * order have the same slots. method and name are copied, UTF-8 repaired. A new name beyond
- * max_entries gives the slot of ("", "(other)") of the same method and counts the folding. 0,
- * -ENOMEM (nothing changed). */
+ * max_entries gives the slot of (method, "(other)") and counts the folding; methods beyond
+ * STATS_MAX_OTHERS share ("", "(other)"). A known name costs a hash look-up and no allocation.
+ * 0, -ENOMEM (nothing changed). */
 MUST_USE int stats_slot(struct stats *s, struct str method, struct str name, uint32_t *ret_slot);
 
 /* Record one finished request. Never fails and, once a slot has seen such times before, never
@@ -44,11 +47,13 @@ void stats_record(struct stats *s, uint32_t slot, const struct stats_sample *sam
  * does: num_failures, num_fail_per_sec and the error's row. The text is copied when new. */
 void stats_record_error(struct stats *s, uint32_t slot, struct str error, double wall_s);
 
-/* Add everything of from to into; entries are matched by method and name. from is unchanged.
+/* Add everything of from to into; entries are matched by method and name, and the limits of into
+ * hold. A set without samples changes nothing, its start_time included. from is unchanged.
  * 0; -ENOMEM: nothing was added. */
 MUST_USE int stats_merge(struct stats *into, const struct stats *from);
 
-/* Forget the samples, keep the slots and the memory. wall_s is the new start_time. */
+/* Forget the samples, errors and counts of what was folded or lost; keep the slots and the memory.
+ * wall_s is the new start_time: clear a set when it goes into use, not when it leaves it. */
 void stats_clear(struct stats *s, double wall_s);
 
 /* Reading, by whoever owns the set. */
@@ -57,7 +62,8 @@ const struct stats_entry *stats_entry_at(const struct stats *s, uint32_t slot);
 uint32_t stats_error_count(const struct stats *s);
 const struct stats_error *stats_error_at(const struct stats *s, uint32_t i);
 bool stats_is_empty(const struct stats *s); /* no request and no failure since the clear */
-/* Names and errors that were folded into "(other)"; samples that could not be kept in full. */
+/* How often a name or an error was folded into "(other)" (by a look-up, a failure, or for each row
+ * of a merge); samples that could not be kept in full. */
 uint64_t stats_folded_names(const struct stats *s);
 uint64_t stats_folded_errors(const struct stats *s);
 uint64_t stats_lost_samples(const struct stats *s);
