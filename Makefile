@@ -63,13 +63,17 @@ SRC_facts :=
 SRC_telemetry :=
 
 SRC_worker_stats := \
+	worker/stats/csv.c \
 	worker/stats/entry.c \
 	worker/stats/error_key.c \
 	worker/stats/histogram.c \
+	worker/stats/keyed_errors.c \
+	worker/stats/percentile.c \
 	worker/stats/pyrepr.c \
 	worker/stats/row_index.c \
 	worker/stats/seconds.c \
-	worker/stats/stats.c
+	worker/stats/stats.c \
+	worker/stats/wire.c
 
 SRC_worker_scenario := \
 	worker/scenario/arena.c \
