@@ -94,6 +94,7 @@ SRC_worker_engine := \
 	worker/engine/engine.c \
 	worker/engine/http.c \
 	worker/engine/http_curl.c \
+	worker/engine/http_parser.c \
 	worker/engine/shard.c \
 	worker/engine/timers.c \
 	worker/engine/user.c

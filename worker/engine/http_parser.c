@@ -1,0 +1,493 @@
+/* A state machine over lines in the head and over lengths in the body. The head is read in one
+ * pass, line by line with memchr; only the few headers that frame the message are looked at, told
+ * apart by length and first letter before a full comparison. Other headers are read by whoever
+ * wants them, from the head as it came. */
+#include "worker/engine/http_parser.h"
+
+enum parser_state {
+    STATE_HEAD,
+    STATE_HEAD_SEEN, /* HEAD was told; what follows it is decided */
+    STATE_BODY,
+    STATE_CHUNK_SIZE,
+    STATE_CHUNK_EXTENSION,
+    STATE_CHUNK_DATA,
+    STATE_CHUNK_END,
+    STATE_TRAILER,
+    STATE_DONE,
+    STATE_FAILED,
+};
+
+void http_parser_init(struct http_parser *p)
+{
+    *p = (struct http_parser){.state = STATE_DONE};
+    buf_init(&p->held, HTTP_PARSER_MAX_HEAD_BYTES);
+}
+
+void http_parser_done(struct http_parser *p)
+{
+    buf_done(&p->held);
+}
+
+void http_parser_begin(struct http_parser *p, bool no_body)
+{
+    p->state = STATE_HEAD;
+    p->no_body = no_body;
+    p->keep_alive = false;
+    p->interim = 0;
+    p->failure = HTTP_FAILURE_NONE;
+    p->status = 0;
+    p->head_bytes = 0;
+    p->left = 0;
+    if (p->held.ptr)
+        buf_done(&p->held); /* a cut head is rare: its memory is not kept for each user */
+}
+
+bool http_parser_untouched(const struct http_parser *p)
+{
+    return p->state == STATE_HEAD && p->head_bytes == 0 && p->held.len == 0;
+}
+
+bool http_parser_close(const struct http_parser *p)
+{
+    return p->state == STATE_DONE || (p->state == STATE_BODY && p->until_close);
+}
+
+static enum http_parser_event fail(struct http_parser *p, enum http_failure failure)
+{
+    p->state = STATE_FAILED;
+    p->failure = failure;
+    return HTTP_EVENT_FAILED;
+}
+
+/* --- the head ------------------------------------------------------------------------------- */
+
+/* What the headers say of the framing. */
+struct framing {
+    bool has_length;
+    bool chunked;      /* the last transfer coding */
+    bool other_coding; /* a transfer coding that ends with the connection */
+    bool close;
+    bool keep;
+    uint64_t length;
+};
+
+/* Cut one line off *rest: without its CRLF or LF. False when there is no whole line. */
+static inline bool next_line(struct str *rest, struct str *ret_line)
+{
+    const char *end = rest->len ? memchr(rest->ptr, '\n', rest->len) : NULL;
+    if (!end)
+        return false;
+    size_t n = (size_t)(end - rest->ptr);
+    *ret_line = (struct str){rest->ptr, n && rest->ptr[n - 1] == '\r' ? n - 1 : n};
+    rest->ptr += n + 1;
+    rest->len -= n + 1;
+    return true;
+}
+
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* "HTTP/1.x SSS[ reason]" */
+static bool read_status_line(struct http_parser *p, struct str line)
+{
+    const char *s = line.ptr;
+    if (line.len < 12 || memcmp(s, "HTTP/1.", 7) != 0 || !is_digit(s[7]) || s[8] != ' ')
+        return false;
+    if (!is_digit(s[9]) || !is_digit(s[10]) || !is_digit(s[11]) || s[9] == '0')
+        return false;
+    if (line.len > 12 && s[12] != ' ')
+        return false;
+    p->status = (uint16_t)((s[9] - '0') * 100 + (s[10] - '0') * 10 + (s[11] - '0'));
+    p->keep_alive = s[7] != '0'; /* HTTP/1.0 closes unless it says otherwise */
+    return true;
+}
+
+static inline struct str trim_blanks(struct str s)
+{
+    while (s.len && (s.ptr[0] == ' ' || s.ptr[0] == '\t')) {
+        s.ptr++;
+        s.len--;
+    }
+    while (s.len && (s.ptr[s.len - 1] == ' ' || s.ptr[s.len - 1] == '\t'))
+        s.len--;
+    return s;
+}
+
+/* One length, or the same one several times (RFC 9112 6.3). */
+static bool read_length(struct framing *f, struct str value)
+{
+    struct str rest = value, part;
+    while (str_next(&rest, ',', &part)) {
+        uint64_t n = 0;
+        part = trim_blanks(part);
+        if (part.len == 0 || part.len > 19)
+            return false;
+        for (size_t i = 0; i < part.len; i++) {
+            if (!is_digit(part.ptr[i]))
+                return false;
+            n = n * 10 + (uint64_t)(part.ptr[i] - '0');
+        }
+        if (f->has_length && n != f->length)
+            return false;
+        f->has_length = true;
+        f->length = n;
+    }
+    return f->has_length;
+}
+
+static void read_coding(struct framing *f, struct str value)
+{
+    struct str rest = value, part;
+    while (str_next(&rest, ',', &part)) {
+        part = trim_blanks(part);
+        if (part.len == 0 || str_eq_nocase(part, STR("identity")))
+            continue;
+        f->chunked = str_eq_nocase(part, STR("chunked"));
+        f->other_coding |= !f->chunked;
+    }
+}
+
+static void read_connection(struct framing *f, struct str value)
+{
+    struct str rest = value, part;
+    while (str_next(&rest, ',', &part)) {
+        part = trim_blanks(part);
+        if (str_eq_nocase(part, STR("close")))
+            f->close = true;
+        else if (str_eq_nocase(part, STR("keep-alive")))
+            f->keep = true;
+    }
+}
+
+static inline bool named(struct str line, struct str name)
+{
+    return line.ptr[name.len] == ':' && str_eq_nocase(str_sub(line, 0, name.len), name);
+}
+
+static inline struct str value_of(struct str line, size_t name_len)
+{
+    return trim_blanks(str_sub(line, name_len + 1, line.len));
+}
+
+/* The framing header in a line, if it is one. False: its value makes no sense. */
+static inline bool read_header(struct framing *f, struct str line)
+{
+    switch (line.ptr[0] | 0x20) {
+    case 'c':
+        if (line.len > 14 && named(line, STR("content-length")))
+            return read_length(f, value_of(line, 14));
+        if (line.len > 10 && named(line, STR("connection")))
+            read_connection(f, value_of(line, 10));
+        return true;
+    case 't':
+        if (line.len > 17 && named(line, STR("transfer-encoding")))
+            read_coding(f, value_of(line, 17));
+        return true;
+    default:
+        return true;
+    }
+}
+
+/* A header's line has a name and a colon, or continues the line before (which then must not be one
+ * that frames the message). */
+static bool plausible(struct str line, bool first)
+{
+    if (line.ptr[0] == ' ' || line.ptr[0] == '\t')
+        return !first;
+    size_t colon = str_find(line, ':');
+    return colon > 0 && colon < line.len && line.ptr[colon - 1] != ' ' &&
+           line.ptr[colon - 1] != '\t';
+}
+
+/* Read a whole head, at most text. Returns its length in bytes, 0 when it is not complete, and
+ * SIZE_MAX when it makes no sense. */
+static size_t read_head(struct http_parser *p, struct str text, struct framing *f)
+{
+    struct str rest = text, line;
+    bool first = true, framing_line = false;
+    if (!next_line(&rest, &line))
+        return 0;
+    if (!read_status_line(p, line))
+        return SIZE_MAX;
+    p->head.ptr = rest.ptr;
+    while (next_line(&rest, &line)) {
+        if (line.len == 0) {
+            p->head.len = (size_t)(rest.ptr - p->head.ptr);
+            return text.len - rest.len;
+        }
+        bool folded = line.ptr[0] == ' ' || line.ptr[0] == '\t';
+        if (!plausible(line, first) || (folded && framing_line))
+            return SIZE_MAX;
+        first = false;
+        if (folded)
+            continue;
+        bool had_length = f->has_length, had_coding = f->chunked || f->other_coding;
+        if (!read_header(f, line))
+            return SIZE_MAX;
+        framing_line = had_length != f->has_length || had_coding != (f->chunked || f->other_coding);
+    }
+    return 0;
+}
+
+/* RFC 9112 6.3, in its order. */
+static void decide_body(struct http_parser *p, const struct framing *f)
+{
+    p->chunked = f->chunked;
+    p->until_close = false;
+    p->left = 0;
+    if (f->close || (f->chunked && f->has_length))
+        p->keep_alive = false; /* both framings at once: smuggling, or confusion */
+    else if (f->keep)
+        p->keep_alive = true;
+    if (p->no_body || p->status == 204 || p->status == 304) {
+        p->chunked = false;
+        return;
+    }
+    if (f->chunked)
+        return;
+    if (f->has_length && !f->other_coding) {
+        p->left = f->length;
+        return;
+    }
+    p->until_close = true;
+    p->keep_alive = false;
+}
+
+static enum http_parser_event after_interim(struct http_parser *p)
+{
+    if (p->status == 101 || ++p->interim > HTTP_PARSER_MAX_INTERIM)
+        return fail(p, HTTP_FAILURE_MALFORMED);
+    p->status = 0;
+    return HTTP_EVENT_MORE; /* the caller goes on with the next head */
+}
+
+/* Does text look like the beginning of a response at all? Judged as soon as there is a byte, so
+ * that a server of another protocol that then keeps silent is found out. */
+static bool may_be_status_line(struct str text)
+{
+    struct str begin = STR("HTTP/1.");
+    size_t n = text.len < begin.len ? text.len : begin.len;
+    return memcmp(text.ptr, begin.ptr, n) == 0;
+}
+
+static enum http_parser_event hold(struct http_parser *p, struct str *input)
+{
+    int rc = buf_add(&p->held, *input);
+    *input = str_sub(*input, input->len, input->len);
+    if (rc == -ENOMEM)
+        return fail(p, HTTP_FAILURE_MEMORY);
+    if (rc < 0)
+        return fail(p, HTTP_FAILURE_HEADERS_TOO_LARGE);
+    return may_be_status_line(buf_str(&p->held)) ? HTTP_EVENT_MORE
+                                                 : fail(p, HTTP_FAILURE_MALFORMED);
+}
+
+/* Is there an empty line in text that was not there in its first `before` bytes? Looked for before
+ * a held head is read, so that a head that drips in byte by byte is read once. */
+static bool head_ends(struct str text, size_t before)
+{
+    struct str rest = str_sub(text, before > 2 ? before - 2 : 0, text.len);
+    for (;;) {
+        size_t at = str_find(rest, '\n');
+        struct str behind = str_sub(rest, at + 1, rest.len);
+        if (at == rest.len)
+            return false;
+        if (str_starts(behind, STR("\n")) || str_starts(behind, STR("\r\n")))
+            return true;
+        rest = behind;
+    }
+}
+
+/* Take the head out of the input, or out of what is held and the input behind it. */
+static enum http_parser_event next_head(struct http_parser *p, struct str *input)
+{
+    struct framing f = {0};
+    size_t before = p->held.len;
+    if (before > 0) {
+        enum http_parser_event event = hold(p, input);
+        if (event != HTTP_EVENT_MORE || !head_ends(buf_str(&p->held), before))
+            return event;
+    }
+    struct str text = before > 0 ? buf_str(&p->held) : *input;
+    size_t n = read_head(p, text, &f);
+    if (n == SIZE_MAX)
+        return fail(p, HTTP_FAILURE_MALFORMED);
+    if (n == 0)
+        return before > 0 ? HTTP_EVENT_MORE : hold(p, input);
+    p->head_bytes += (uint32_t)n;
+    if (p->head_bytes > HTTP_PARSER_MAX_HEAD_BYTES)
+        return fail(p, HTTP_FAILURE_HEADERS_TOO_LARGE);
+    if (before > 0) { /* give back what lies behind the head: it is at the end of the old input */
+        size_t behind = p->held.len - n;
+        input->ptr -= behind;
+        input->len += behind;
+        p->held.len = 0; /* the bytes stay for p->head until the next call */
+    } else {
+        *input = str_sub(*input, n, input->len);
+    }
+    if (p->status < 200)
+        return after_interim(p);
+    decide_body(p, &f);
+    p->state = STATE_HEAD_SEEN;
+    return HTTP_EVENT_HEAD;
+}
+
+/* --- the body ------------------------------------------------------------------------------- */
+
+static void begin_body(struct http_parser *p)
+{
+    p->line_bytes = 0;
+    p->chunk_digits = 0;
+    if (p->chunked)
+        p->state = STATE_CHUNK_SIZE;
+    else
+        p->state = p->left > 0 || p->until_close ? STATE_BODY : STATE_DONE;
+}
+
+static enum http_parser_event take_body(struct http_parser *p, struct str *input)
+{
+    size_t n = input->len;
+    if (!p->until_close && n > p->left)
+        n = (size_t)p->left;
+    p->body = str_sub(*input, 0, n);
+    *input = str_sub(*input, n, input->len);
+    if (!p->until_close) {
+        p->left -= n;
+        if (p->left == 0)
+            p->state = p->state == STATE_BODY ? STATE_DONE : STATE_CHUNK_END;
+    }
+    return HTTP_EVENT_BODY;
+}
+
+static int hex_value(char c)
+{
+    if (is_digit(c))
+        return c - '0';
+    int lower = c | 0x20;
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static void end_chunk_line(struct http_parser *p)
+{
+    p->line_bytes = 0;
+    p->chunk_digits = 0;
+    p->state = p->left > 0 ? STATE_CHUNK_DATA : STATE_TRAILER;
+}
+
+/* One byte of a chunk's size line, of its end or of the trailer. False: it makes no sense there. */
+static bool chunk_byte(struct http_parser *p, char c)
+{
+    int digit;
+    switch ((enum parser_state)p->state) {
+    case STATE_CHUNK_SIZE:
+        digit = hex_value(c);
+        if (digit >= 0) {
+            if (p->chunk_digits == 15 && p->left == 0)
+                p->chunk_digits = 0; /* leading zeros count for nothing */
+            if (++p->chunk_digits > 15)
+                return false;
+            p->left = p->left << 4 | (uint64_t)digit;
+            return true;
+        }
+        if (p->chunk_digits == 0)
+            return false;
+        if (c == '\n')
+            end_chunk_line(p);
+        else if (c == ';' || c == ' ' || c == '\t' || c == '\r')
+            p->state = STATE_CHUNK_EXTENSION;
+        else
+            return false;
+        return true;
+    case STATE_CHUNK_EXTENSION:
+        if (c == '\n')
+            end_chunk_line(p);
+        return true;
+    case STATE_CHUNK_END: /* CRLF or LF behind the data */
+        if (c == '\n' && p->line_bytes <= 2) {
+            p->line_bytes = 0;
+            p->state = STATE_CHUNK_SIZE;
+            return true;
+        }
+        return c == '\r' && p->line_bytes == 1;
+    default:
+        return false;
+    }
+}
+
+static enum http_parser_event chunk_lines(struct http_parser *p, struct str *input)
+{
+    while (input->len > 0 && (p->state == STATE_CHUNK_SIZE || p->state == STATE_CHUNK_EXTENSION ||
+                              p->state == STATE_CHUNK_END)) {
+        char c = input->ptr[0];
+        *input = str_sub(*input, 1, input->len);
+        if (++p->line_bytes > HTTP_PARSER_MAX_CHUNK_LINE || !chunk_byte(p, c))
+            return fail(p, HTTP_FAILURE_MALFORMED);
+    }
+    return HTTP_EVENT_MORE;
+}
+
+/* Trailer lines are passed over until an empty one; they count as part of the head. */
+static enum http_parser_event trailer(struct http_parser *p, struct str *input)
+{
+    while (input->len > 0 && p->state == STATE_TRAILER) {
+        char c = input->ptr[0];
+        *input = str_sub(*input, 1, input->len);
+        if (++p->head_bytes > HTTP_PARSER_MAX_HEAD_BYTES)
+            return fail(p, HTTP_FAILURE_HEADERS_TOO_LARGE);
+        if (c == '\n') {
+            if (p->line_bytes == 0)
+                p->state = STATE_DONE;
+            p->line_bytes = 0;
+        } else if (c != '\r') {
+            p->line_bytes++;
+        }
+    }
+    return HTTP_EVENT_MORE;
+}
+
+enum http_parser_event http_parser_next(struct http_parser *p, struct str *input)
+{
+    enum http_parser_event event = HTTP_EVENT_MORE;
+    while (event == HTTP_EVENT_MORE) {
+        switch ((enum parser_state)p->state) {
+        case STATE_FAILED:
+            return HTTP_EVENT_FAILED;
+        case STATE_DONE:
+            return HTTP_EVENT_DONE;
+        case STATE_HEAD_SEEN:
+            begin_body(p);
+            continue;
+        default:
+            break;
+        }
+        if (input->len == 0)
+            return HTTP_EVENT_MORE;
+        if (p->state == STATE_HEAD)
+            event = next_head(p, input);
+        else if (p->state == STATE_BODY || p->state == STATE_CHUNK_DATA)
+            event = take_body(p, input);
+        else if (p->state == STATE_TRAILER)
+            event = trailer(p, input);
+        else
+            event = chunk_lines(p, input);
+    }
+    return event;
+}
+
+bool http_parser_header(struct str *rest, struct str *ret_name, struct str *ret_value)
+{
+    struct str line;
+    while (next_line(rest, &line)) {
+        if (line.len == 0)
+            return false;
+        if (line.ptr[0] == ' ' || line.ptr[0] == '\t')
+            continue;
+        size_t colon = str_find(line, ':');
+        *ret_name = str_sub(line, 0, colon);
+        *ret_value = value_of(line, colon);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,70 @@
+/* An incremental reader of HTTP/1.x responses: bytes in, events out. Pure: no sockets, no clocks.
+ * It works at every split of the bytes; a head that is whole in one piece, the common case, is read
+ * where it lies, without a copy. Interim (1xx) responses are passed over.
+ * Source: RFC 9112, RFC 9110 15.2; where they leave a choice, what curl does. */
+#ifndef CICADA_WORKER_ENGINE_HTTP_PARSER_H
+#define CICADA_WORKER_ENGINE_HTTP_PARSER_H
+
+#include "base/buf.h"
+#include "base/str.h"
+#include "worker/engine/http.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HTTP_PARSER_MAX_HEAD_BYTES                                                                 \
+    (256u << 10)                        /* all heads of one response, 1xx too; curl: 300 kB */
+#define HTTP_PARSER_MAX_CHUNK_LINE 4096 /* size and extensions */
+#define HTTP_PARSER_MAX_INTERIM    100  /* 1xx responses before the final one */
+
+enum http_parser_event {
+    HTTP_EVENT_MORE,   /* all input is used, the response is not complete */
+    HTTP_EVENT_HEAD,   /* the final head is read: status, flags and head are valid */
+    HTTP_EVENT_BODY,   /* body holds the next bytes of the body */
+    HTTP_EVENT_DONE,   /* the response is complete; what is left of the input is not part of it */
+    HTTP_EVENT_FAILED, /* failure says how */
+};
+
+struct http_parser {
+    uint8_t state;
+    bool no_body;      /* the request was a HEAD */
+    bool want_upgrade; /* 101 is expected */
+    bool keep_alive;   /* after HEAD: the connection may be used again after DONE */
+    bool chunked;
+    bool until_close;
+    uint8_t interim;
+    uint8_t chunk_digits;
+    enum http_failure failure;
+    uint16_t status;
+    uint32_t head_bytes; /* of this response so far */
+    uint32_t line_bytes; /* of the chunk or trailer line so far */
+    uint64_t left;       /* bytes of the body or chunk to come */
+    struct str body;     /* of HTTP_EVENT_BODY; a view into the input */
+    /* After HTTP_EVENT_HEAD until the next call: the head's lines from the first header on, for
+     * http_parser_header; a view into the input or into held. */
+    struct str head;
+    struct buf held; /* the beginning of a head that was cut */
+};
+
+void http_parser_init(struct http_parser *p);
+void http_parser_done(struct http_parser *p);
+
+/* Begin a response. no_body: it answers a HEAD. */
+void http_parser_begin(struct http_parser *p, bool no_body);
+
+/* Read on: takes bytes from the front of *input and returns what comes next. Call until MORE, DONE
+ * or FAILED. */
+enum http_parser_event http_parser_next(struct http_parser *p, struct str *input);
+
+/* The connection was closed by the server. True: that ends the response properly (a body without a
+ * length); false: it was cut. */
+bool http_parser_close(const struct http_parser *p);
+
+/* True when nothing of a response has been seen since http_parser_begin. */
+bool http_parser_untouched(const struct http_parser *p);
+
+/* Walk the head: start with *rest = p->head; gives one header a call (folded lines are given as the
+ * first line only). False at the end. */
+bool http_parser_header(struct str *rest, struct str *ret_name, struct str *ret_value);
+
+#endif
