@@ -1,0 +1,99 @@
+"""Fixtures: nginx, masters and workers that are ended with the test, and whose output is shown when it fails."""
+import os
+import resource
+
+import pytest
+
+from harness.fake_master import FakeMaster
+from harness.master import VERSIONS, Master, locust
+from harness.nginx import Nginx
+from harness.relay import Relay
+from harness.worker import Cicada, PythonWorker
+
+SHOWN_BYTES = 20000  # of each process's output when a test fails
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        for process in item.funcargs.get("started", []):
+            if hasattr(process, "path") and os.path.exists(process.path):
+                report.sections.append((process.name, process.text()[-SHOWN_BYTES:]))
+
+
+@pytest.fixture
+def started():
+    """What the test started, in order; ended in reverse."""
+    things = []
+    yield things
+    for thing in reversed(things):
+        thing.kill() if hasattr(thing, "kill") else thing.close()
+
+
+def starter(kind, tmp_path, started):
+    def start(*args, **kwargs):
+        thing = kind(str(tmp_path), *args, **kwargs)
+        started.append(thing)
+        return thing.start()
+    return start
+
+
+@pytest.fixture
+def start_nginx(tmp_path, started):
+    return starter(Nginx, tmp_path, started)
+
+
+@pytest.fixture
+def nginx(start_nginx):
+    return start_nginx()
+
+
+@pytest.fixture
+def start_master(tmp_path, started):
+    return starter(Master, tmp_path, started)
+
+
+@pytest.fixture
+def start_cicada(tmp_path, started):
+    """start_cicada(port, name=…): a worker, not waited for. At the test's end it must be sound."""
+    yield starter(Cicada, tmp_path, started)
+    for process in started:
+        if isinstance(process, Cicada):
+            process.assert_sound()
+
+
+@pytest.fixture
+def start_python_worker(tmp_path, started):
+    return starter(PythonWorker, tmp_path, started)
+
+
+@pytest.fixture
+def fake_master(started):
+    fake = FakeMaster()
+    started.append(fake)
+    return fake
+
+
+@pytest.fixture
+def relay_to(started):
+    def relay(port):
+        thing = Relay(port)
+        started.append(thing)
+        return thing
+    return relay
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request):
+    if not os.path.exists(locust(request.param)):
+        pytest.fail("Locust %s is not installed in %s: run `make check`" % (request.param, locust(request.param)))
+    return request.param
+
+
+@pytest.fixture(scope="session", autouse=True)
+def open_files():
+    """The children inherit the hard limit of open files."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard

@@ -1,0 +1,1 @@
+"""Real servers, masters and workers for the integration tests: started, watched and ended here."""
