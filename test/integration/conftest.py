@@ -4,6 +4,8 @@ import resource
 
 import pytest
 
+pytest.register_assert_rewrite("harness")
+
 from harness.fake_master import FakeMaster
 from harness.master import VERSIONS, Master, locust
 from harness.nginx import Nginx
