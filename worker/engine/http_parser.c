@@ -312,8 +312,10 @@ static enum http_parser_event next_head(struct http_parser *p, struct str *input
     }
     struct str text = before > 0 ? buf_str(&p->held) : *input;
     size_t n = read_head(p, text, &f);
-    if (n == SIZE_MAX)
+    if (n == SIZE_MAX && head_ends(text, 0))
         return fail(p, HTTP_FAILURE_MALFORMED);
+    if (n == SIZE_MAX)
+        n = 0; /* judged when it is whole, so that the verdict does not hang on how it was cut */
     if (n == 0)
         return before > 0 ? HTTP_EVENT_MORE : hold(p, input);
     p->head_bytes += (uint32_t)n;
