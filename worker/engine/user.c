@@ -83,6 +83,7 @@ static void record(struct user *u, const struct http_result *result, uint64_t no
         .wall_s = (double)now_us / 1e6 + s->wall_offset_s,
     };
     stats_record(s->stats, request->entry, &sample);
+    u->state = USER_RESUMING; /* nothing is under way any more, should the user end now */
     s->counters.in_flight--;
     if (answered && status_expected(request, result->status)) {
         s->counters.succeeded++;
