@@ -56,7 +56,14 @@ SRC_base := \
 SRC_proto_http := \
 	proto/http/http.c
 
-SRC_proto_locust :=
+SRC_proto_locust := \
+	proto/locust/decode.c \
+	proto/locust/encode.c \
+	proto/locust/link.c \
+	proto/locust/pack.c \
+	proto/locust/scan.c \
+	proto/locust/value.c \
+	proto/locust/watch.c
 
 SRC_facts :=
 

@@ -18,10 +18,12 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define MESSAGE_MAX_BYTES     (64u << 20) /* a master that sends a locustfile or long options */
-#define MESSAGE_MAX_DEPTH     32          /* nesting of containers; msgpack-c refuses more itself */
-#define MESSAGE_MAX_CLASSES   10000       /* user classes in one spawn */
-#define MESSAGE_NODE_ID_BYTES 192         /* host part + '_' + 32 hex digits + NUL */
+#define MESSAGE_MAX_BYTES          (64u << 20) /* a master that sends a locustfile or long options */
+#define MESSAGE_MAX_DEPTH          32 /* nesting of containers; msgpack-c refuses more itself */
+#define MESSAGE_MAX_VALUES         (1u << 20) /* in one message; each takes up to 48 bytes unpacked */
+#define MESSAGE_MAX_CLASSES        10000      /* user classes in one spawn */
+#define MESSAGE_MAX_STOP_TIMEOUT_S 31536000   /* a year; longer ones are cut to it */
+#define MESSAGE_NODE_ID_BYTES      192        /* host part + '_' + 32 hex digits + NUL */
 
 enum message_type {
     /* worker -> master */
@@ -42,7 +44,7 @@ enum message_type {
     MESSAGE_STOP,
     MESSAGE_RECONNECT,
     MESSAGE_UPDATE_USER_CLASS,
-    /* anything else, both ways */
+    /* anything else, both ways; also what only a worker sends when it comes from a master */
     MESSAGE_CUSTOM,
 };
 
@@ -61,16 +63,16 @@ struct message_ack {
 
 struct message_spawn {
     double timestamp;            /* the master's wall clock */
-    struct class_count *classes; /* absolute target counts of this worker */
+    struct class_count *classes; /* absolute target counts of this worker; names are distinct */
     size_t class_count;
-    struct str host;        /* ptr NULL: none given */
-    double stop_timeout_s;  /* 0 when the master gives none */
-    json_t *parsed_options; /* an object, never NULL after decoding; may hold secrets */
+    struct str host;        /* ptr NULL: none given, or empty */
+    double stop_timeout_s;  /* 0 when the master gives none, or a negative one */
+    json_t *parsed_options; /* an object, empty from masters before 2.2; may hold secrets */
 };
 
 /* From the master: the total target over all workers. */
 struct message_total {
-    bool known;
+    bool known; /* false: the message had no count */
     uint64_t user_count;
 };
 
@@ -79,6 +81,7 @@ struct message_update_user_class {
     json_t *attributes; /* the whole object */
 };
 
+/* The name is the master's word: take its last part only, if it is to be a file's name. */
 struct message_locustfile_source {
     struct str filename; /* ptr NULL: contents holds a URL */
     struct str contents;
@@ -96,7 +99,9 @@ struct message_custom {
     json_t *data; /* NULL is nil */
 };
 
-/* One received message. Views point into memory that the message owns. */
+/* One received message. Views point into memory that the message owns; texts are valid UTF-8,
+ * repaired where they were not. JSON values follow the rules of value.h: keys became text, NaN and
+ * ext null. Types without a member here carry nothing. */
 struct message {
     enum message_type type;
     struct str node_id;
@@ -111,16 +116,20 @@ struct message {
     void *memory; /* for message_done */
 };
 
-/* Decode one frame from the master. The frame's bytes are copied; it may be freed afterwards.
- * 0; -EPROTO (not a message, or a known type whose data has a wrong type: err says which field);
- * -ERANGE (over a limit); -ENOMEM. On failure ret is left zeroed. */
+/* Decode one frame from the master. What is kept is copied; the frame may be freed afterwards.
+ * Text may also come as bin, counts as floats with a whole value, a locustfile in its form before
+ * 2.31; unknown keys are ignored.
+ * 0; -EPROTO (not one whole array of 3, or a known type whose data has a wrong type: err says which
+ * field); -ERANGE (over a limit); -ENOMEM. On failure ret is left zeroed. */
 MUST_USE int message_decode(struct str frame, struct message *ret, struct err *err);
+/* Safe on a zeroed message, and twice. */
 void message_done(struct message *m);
 
 /* --- what a worker sends ------------------------------------------------------------------- */
 
 struct wire_bucket {
-    double key; /* milliseconds; a whole number goes out as an integer, as Locust's own keys */
+    double
+        key; /* milliseconds, each once; a whole number goes out as an integer, as Locust's own */
     uint64_t count;
 };
 
@@ -129,7 +138,8 @@ struct wire_second {
     uint64_t count;
 };
 
-/* locust.stats.StatsEntryDict. Times in milliseconds. */
+/* locust.stats.StatsEntryDict. Times in milliseconds: they go out as floats, a zero as the integer
+ * that Locust's entries begin with. */
 struct wire_entry {
     struct str name;
     struct str method;
@@ -169,7 +179,7 @@ struct message_stats {
     const struct class_count *classes; /* users running now, every known class */
     size_t class_count;
     uint64_t user_count;
-    json_t *cicada; /* borrowed; NULL: leave the key out */
+    json_t *cicada; /* borrowed; NULL: leave the key out. At most MESSAGE_MAX_DEPTH - 2 deep */
 };
 
 struct message_heartbeat {
@@ -179,15 +189,23 @@ struct message_heartbeat {
 };
 
 /* Each appends one whole frame to out (which is usually empty) and leaves out unchanged on failure:
- * 0, -ERANGE (out's maximum), -ENOMEM. node_id is this worker's identity. */
+ * 0, -ERANGE (out's maximum, or data nested too deep), -ENOMEM, and where it says so -EINVAL.
+ * node_id is this worker's identity. Whatever the caller hands over, the master can read it: text
+ * is repaired, a number that is not finite becomes nil, or 0 where the master calculates with it,
+ * and a key that Locust's decoder takes for an object of its own ("__datetime__", "__ObjectId__")
+ * gets one more underscore. */
+
+/* An empty version goes out as -1, which a master takes without comparing. */
 MUST_USE int message_encode_client_ready(struct buf *out, struct str node_id, struct str version);
-/* A type without data: spawning, client_stopped, quit. */
+/* A type without data: spawning, client_stopped, quit. -EINVAL: another type. */
 MUST_USE int message_encode_plain(struct buf *out, struct str node_id, enum message_type type);
+/* -EINVAL: another state than the three; the master would no longer count this worker. */
 MUST_USE int message_encode_heartbeat(struct buf *out, struct str node_id,
                                       const struct message_heartbeat *h);
 MUST_USE int message_encode_spawning_complete(struct buf *out, struct str node_id,
                                               const struct class_count *classes, size_t class_count,
                                               uint64_t user_count);
+/* -EINVAL: a key of response_times is negative or not finite. */
 MUST_USE int message_encode_stats(struct buf *out, struct str node_id,
                                   const struct message_stats *stats);
 MUST_USE int message_encode_exception(struct buf *out, struct str node_id, struct str msg,
