@@ -127,7 +127,10 @@ static const struct load_key task_keys[] = {
     {.name = "name", .read = read_task_name, .also = "label title"},
     {.name = "weight", .read = read_task_weight, .also = "ratio probability"},
     {.name = "tags", .read = read_tags, .also = "tag"},
-    {.name = "steps", .read = read_steps, .required = true, .also = "requests tasks flow"},
+    {.name = "steps",
+     .read = read_steps,
+     .required = true,
+     .also = "requests tasks flow get post put patch delete head options request"},
 };
 
 static bool any_tag(const struct plan_task *task, const struct str *tags, size_t count)
@@ -442,7 +445,7 @@ int plan_load_json(struct str text, const char *source, const struct plan_tags *
     }
     if (rc < 0) {
         plan_free(o ? &o->plan : NULL);
-        return err_set(err, rc, "%s: %s", source, strerror(-rc)); /* unless it was told already */
+        return err_set(err, rc, "%s: out of memory", source); /* all else was told */
     }
     *ret = &o->plan;
     return 0;
@@ -494,24 +497,34 @@ static int write_url_scenario(struct str url, struct buf *out)
     return rc ? rc : buf_add(out, STR("]}"));
 }
 
-/* As a scenario text, so that nothing about plans is written twice. */
-int plan_from_url(struct str url, struct plan **ret, struct err *err)
+static int load_url_scenario(struct str url, struct plan **ret, struct err *err)
 {
-    struct buf encoded, text;
-    buf_init(&encoded, PLAN_MAX_URL_BYTES);
-    buf_init(&text, PLAN_MAX_URL_BYTES * 2);
-    struct url parts;
-    struct err why = {0};
-    char quoted[LOG_QUOTED_BYTES];
-    int rc = url_encode(&encoded, url);
-    if (rc == 0 && url_parse(buf_str(&encoded), &parts, &why) < 0)
-        rc = err_set(err, -EINVAL, "%s %s",
-                     str_find(url, '@') < url.len ? "the URL" : log_quote(url, quoted), why.text);
-    if (rc == 0)
-        rc = write_url_scenario(buf_str(&encoded), &text);
+    struct buf text;
+    buf_init(&text, PLAN_MAX_URL_BYTES * 2); /* each quote and backslash gets another one */
+    int rc = write_url_scenario(url, &text);
     if (rc == 0)
         rc = plan_load_json(buf_str(&text), "URL", NULL, ret, err);
     buf_done(&text);
+    return rc;
+}
+
+/* By way of a scenario text, so that nothing about plans is written twice. */
+int plan_from_url(struct str url, struct plan **ret, struct err *err)
+{
+    struct buf encoded;
+    struct url parts;
+    struct err why = {0};
+    char quoted[LOG_QUOTED_BYTES];
+    const bool secret = str_find(url, '@') < url.len; /* user and password are not shown */
+    buf_init(&encoded, PLAN_MAX_URL_BYTES);
+    int rc = url.len <= PLAN_MAX_URL_BYTES ? url_encode(&encoded, url) : -ERANGE;
+    if (rc == -ERANGE)
+        rc = err_set(err, -EINVAL, "the URL is longer than %d bytes", PLAN_MAX_URL_BYTES);
+    else if (rc == 0 && url_parse(buf_str(&encoded), &parts, &why) < 0)
+        rc = err_set(err, -EINVAL, "%s%s %s", secret ? "the URL" : "URL ",
+                     secret ? "" : log_quote(url, quoted), why.text);
+    if (rc == 0)
+        rc = load_url_scenario(buf_str(&encoded), ret, err);
     buf_done(&encoded);
-    return rc < 0 ? err_set(err, rc, "URL: %s", strerror(-rc)) : 0;
+    return rc < 0 ? err_set(err, rc, "the URL: %s", strerror(-rc)) : 0;
 }

@@ -216,6 +216,15 @@ static bool is_unreserved(int c)
     return c > 0 && c < 0x80 && (is_alnum((char)c) || strchr("-._~", c));
 }
 
+/* "%41" at i in its final form. Where '%' itself is encoded, urllib3 still puts what looks like an
+ * escape into capitals: "%2f%" becomes "%252F%25". */
+static int encode_escape(struct buf *out, int byte, bool encoded)
+{
+    if (encoded && is_unreserved(byte))
+        return buf_add_byte(out, (char)byte);
+    return buf_printf(out, encoded ? "%%%02X" : "%%25%02X", (unsigned)byte);
+}
+
 static int encode_part(struct buf *out, struct str part, const char *allowed)
 {
     bool encoded = true;
@@ -224,10 +233,9 @@ static int encode_part(struct buf *out, struct str part, const char *allowed)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < part.len; i++) {
         char c = part.ptr[i];
-        if (c == '%' && encoded) {
-            int byte = decode_at(part, i);
-            rc = is_unreserved(byte) ? buf_add_byte(out, (char)byte)
-                                     : buf_printf(out, "%%%02X", (unsigned)byte);
+        int byte = decode_at(part, i);
+        if (byte >= 0) {
+            rc = encode_escape(out, byte, encoded);
             i += 2;
         } else if (is_unreserved((unsigned char)c) || (c && strchr(allowed, c))) {
             rc = buf_add_byte(out, c);
