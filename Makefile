@@ -114,7 +114,11 @@ SRC_worker_metrics :=
 
 SRC_worker_runner :=
 
-SRC_worker_cli :=
+SRC_worker_cli := \
+	worker/cli/config.c \
+	worker/cli/flags.c \
+	worker/cli/help.c \
+	worker/cli/options.c
 
 ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
 	worker_report worker_output worker_metrics worker_runner worker_cli

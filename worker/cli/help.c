@@ -1,0 +1,93 @@
+#include "worker/cli/help.h"
+
+#include "worker/cli/flags.h"
+
+#include <stdio.h>
+
+#define COLUMNS     80
+#define TEXT_COLUMN 26
+
+static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Tags", "Log", "Other"};
+
+static const char before[] =
+    "Usage: cicada --worker [--master-host HOST] -f SCENARIO [FLAG ...] [USER_CLASS ...]\n"
+    "       cicada --worker [--master-host HOST] http://HOST/PATH [FLAG ...]\n"
+    "\n"
+    "A load worker for a Locust master. It takes the flags, environment variables and\n"
+    "configuration files of 'locust --worker'.\n";
+
+static const char after[] =
+    "\n"
+    "A flag wins over its environment variable [in brackets], which wins over the\n"
+    "configuration files (lines of 'name = value').\n"
+    "\n"
+    "Exit status: 0 done, 1 the run failed, 2 wrong usage.\n";
+
+/* Append the words of text between the columns from and COLUMNS; *column is where the last line
+ * ended. */
+static int add_words(struct buf *out, struct str text, size_t from, size_t *column)
+{
+    struct str word;
+    int rc = 0;
+    while (rc == 0 && str_next(&text, ' ', &word)) {
+        bool breaks = *column + 1 + word.len > COLUMNS;
+        size_t blanks = breaks || *column < from ? from - (breaks ? 0 : *column) : 1;
+        if (*column == from && !breaks)
+            blanks = 0;
+        rc = buf_printf(out, "%s%*s%.*s", breaks ? "\n" : "", (int)blanks, "", STR_ARG(word));
+        *column = (breaks ? 0 : *column) + blanks + word.len;
+    }
+    return rc;
+}
+
+static int add_flag(struct buf *out, const struct flag *f)
+{
+    size_t start = out->len;
+    int rc = buf_printf(out, "  %s%s%s%s%s", f->letter ? f->letter : "", f->letter ? ", " : "",
+                        f->name, f->placeholder ? " " : "", f->placeholder ? f->placeholder : "");
+    size_t column = out->len - start;
+    if (rc == 0 && column + 2 > TEXT_COLUMN) {
+        rc = buf_add_byte(out, '\n');
+        column = 0;
+    }
+    if (rc == 0)
+        rc = add_words(out, str_of(f->text), TEXT_COLUMN, &column);
+    char env[64];
+    (void)snprintf(env, sizeof env, "[%s]", f->env ? f->env : ""); /* the table's own, short */
+    if (rc == 0 && f->env)
+        rc = add_words(out, str_of(env), TEXT_COLUMN, &column);
+    return rc == 0 ? buf_add_byte(out, '\n') : rc;
+}
+
+static int add_group(struct buf *out, enum flag_group group)
+{
+    int rc = buf_printf(out, "\n%s:\n", titles[group]);
+    for (size_t i = 0; rc == 0 && i < flag_count; i++) {
+        const struct flag *f = &flag_table[i];
+        if (f->use == FLAG_USED && f->text && f->group == group)
+            rc = add_flag(out, f);
+    }
+    return rc;
+}
+
+static int add_ignored(struct buf *out)
+{
+    size_t column = 0;
+    int rc = buf_add(out, STR("\nLocust's flags that have no meaning for a worker are accepted and "
+                              "ignored:\n"));
+    for (size_t i = 0; rc == 0 && i < flag_count; i++) {
+        if (flag_table[i].use == FLAG_IGNORED)
+            rc = add_words(out, str_of(flag_table[i].name), 2, &column);
+    }
+    return rc == 0 ? buf_add_byte(out, '\n') : rc;
+}
+
+int help_add(struct buf *out)
+{
+    int rc = buf_add(out, str_of(before));
+    for (unsigned g = 0; rc == 0 && g < FLAG_GROUPS; g++)
+        rc = add_group(out, (enum flag_group)g);
+    if (rc == 0)
+        rc = add_ignored(out);
+    return rc == 0 ? buf_add(out, str_of(after)) : rc;
+}

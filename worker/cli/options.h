@@ -1,0 +1,74 @@
+/* What the process was asked to do: Locust's command line, its environment variables and its
+ * configuration files, as one struct. Precedence as Locust's: command line, environment, files
+ * (--config, pyproject.toml, locust.conf, ~/.locust.conf), default. Nothing is logged and nothing
+ * but the configuration files is read; a fault is one line in err. One thread.
+ *
+ * The flags themselves are a table in flags.c: a new flag is a row there and a field here.
+ * Source: locust/argument_parser.py, 2.12.1 to 2.47.0, and ConfigArgParse 1.7. */
+#ifndef CICADA_WORKER_CLI_OPTIONS_H
+#define CICADA_WORKER_CLI_OPTIONS_H
+
+#include "base/err.h"
+#include "base/log.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OPTIONS_MAX_FILE_BYTES (1u << 20) /* of one configuration file */
+#define OPTIONS_MAX_THREADS    1024       /* the engine's limit of shards */
+
+/* Texts end in NUL as well, and live until options_done. */
+struct options_list {
+    struct str *items;
+    size_t count;
+};
+
+struct options {
+    bool help; /* print what is asked and leave; nothing else was checked */
+    bool version;
+
+    bool worker;
+    bool headless;
+    const char *master_host;   /* never empty */
+    int64_t master_port;       /* 1 to 65535 */
+    uint64_t master_timeout_s; /* without a master; 0: for ever */
+
+    const char *scenario_file; /* -f, or NULL; then url is set */
+    const char *url;
+    const char *host; /* NULL: the scenario's, or the master's */
+    struct options_list tags;
+    struct options_list exclude_tags;
+    struct options_list user_classes; /* empty: all of the scenario's */
+    uint64_t stop_timeout_s;
+    bool reset_stats;
+    int64_t threads;   /* 0: the CPUs that this process may use */
+    int64_t processes; /* as given; threads has its meaning already */
+
+    enum log_level log_level;
+    const char *log_file; /* NULL: stderr */
+    const char *config_file;
+
+    struct options_list notices; /* a line for the log for each flag that was ignored */
+    void *memory;                /* for options_done */
+};
+
+/* A configuration file's text and what messages call it. */
+struct options_file {
+    const char *name; /* NAME.toml is read as TOML: its [tool.locust] section */
+    struct str text;
+};
+
+/* Pure: argv (its first element is the program, NULL at its end), envp ("NAME=value", NULL at its
+ * end) and the files' texts, the weightiest file last. 0, -EINVAL (a user's mistake), -ENOMEM;
+ * then *ret is empty. */
+MUST_USE int options_parse(char *const argv[], char *const envp[], const struct options_file *files,
+                           size_t file_count, struct options *ret, struct err *err);
+
+/* The same with the configuration files that Locust would read; also their errno. */
+MUST_USE int options_read(char *const argv[], char *const envp[], struct options *ret,
+                          struct err *err);
+
+void options_done(struct options *o);
+
+#endif
