@@ -347,7 +347,8 @@ int stats_csv_history_header(struct buf *b)
     return end_line(b, before, rc);
 }
 
-/* f"{value:2f}"; free of the locale, as the value has six digits after the point at most */
+/* f"{value:2f}", free of the locale. The value is a count over 1 to 10 seconds: no tie lies between
+ * two millionths, so rounding the product is rounding the value. */
 static int add_comma_rate(struct buf *b, double value)
 {
     uint64_t millionths = (uint64_t)num_round(value * 1e6, 0);
