@@ -23,9 +23,9 @@ DELTAS = 12
 
 METHODS = [b"GET", b"POST", b"", b"PU\xffT", "MÉTHODE".encode()]
 NAMES = [b"/", b"/a,b", b'/say "hi"', b"/line\nbreak", b"/return\r", b"/nul\0byte", b"/caf\xc3", b"\xed\xa0\x80", b"=1+1",
-         b" spaced ", b"it's", "/naïve/😀".encode(), b"a.b", b"b", "/​zero".encode(), b"/" + b"x" * 300]
+         b" spaced ", b"it's", "/naïve/😀".encode(), b"a.b", b"b", "/\u200bzero".encode(), b"/" + b"x" * 300]
 ERRORS = [b"HTTP 500", b"", b"it's", b'"both" it\'s', b"back\\slash\ttab\nline\rreturn\0nul", b"bad \xff\xfe bytes",
-          "é 😀 ​ \xa0 \U000e0001".encode(), b"=cmd|' /C calc'!A0", b"a,b",
+          "é 😀 \u200b \xa0 \U000e0001".encode(), b"=cmd|' /C calc'!A0", b"a,b",
           repr(CatchResponseError("not what I wanted: 'x'")).encode()]
 
 
