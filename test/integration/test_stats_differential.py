@@ -10,9 +10,16 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from locust import stats as locust_stats
-from locust.event import Events
-from locust.exception import CatchResponseError
+
+# Locust patches sockets and threads of the process that imports it; the other tests here need them as they are, and
+# the Locusts that they start must not see the switch.
+os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
+try:
+    from locust import stats as locust_stats
+    from locust.event import Events
+    from locust.exception import CatchResponseError
+finally:
+    del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.environ.get("CICADA_STATS_SCRIPT", os.path.join(ROOT, "build", "test", "tools", "stats_script"))
