@@ -112,7 +112,10 @@ SRC_worker_output :=
 
 SRC_worker_metrics :=
 
-SRC_worker_runner :=
+SRC_worker_runner := \
+	worker/runner/machine.c \
+	worker/runner/registration.c \
+	worker/runner/spawn.c
 
 SRC_worker_cli := \
 	worker/cli/config.c \
