@@ -67,7 +67,11 @@ SRC_proto_locust := \
 
 SRC_facts :=
 
-SRC_telemetry :=
+SRC_telemetry := \
+	telemetry/answer.c \
+	telemetry/distribution.c \
+	telemetry/packing.c \
+	telemetry/window.c
 
 SRC_worker_stats := \
 	worker/stats/csv.c \
