@@ -69,8 +69,15 @@ SRC_facts :=
 
 SRC_telemetry := \
 	telemetry/answer.c \
+	telemetry/braced.c \
+	telemetry/builtin.c \
 	telemetry/distribution.c \
 	telemetry/packing.c \
+	telemetry/plan.c \
+	telemetry/profile.c \
+	telemetry/profile_checks.c \
+	telemetry/promql.c \
+	telemetry/query.c \
 	telemetry/window.c
 
 SRC_worker_stats := \
@@ -150,6 +157,9 @@ $(BUILD)/%.o: %.c VERSION Makefile
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OUR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# telemetry/builtin.c takes the profiles in by the assembler, which -MMD does not see.
+$(BUILD)/telemetry/builtin.o: $(wildcard telemetry/profiles/*.json)
 
 define room_library
 $(BUILD)/lib/lib$(1).a: $(call objects,$(SRC_$(1)))
