@@ -72,12 +72,16 @@ SRC_telemetry := \
 	telemetry/braced.c \
 	telemetry/builtin.c \
 	telemetry/distribution.c \
+	telemetry/harvest.c \
+	telemetry/measured.c \
+	telemetry/notes.c \
 	telemetry/packing.c \
 	telemetry/plan.c \
 	telemetry/profile.c \
 	telemetry/profile_checks.c \
 	telemetry/promql.c \
 	telemetry/query.c \
+	telemetry/summary.c \
 	telemetry/window.c
 
 SRC_worker_stats := \
