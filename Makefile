@@ -116,9 +116,14 @@ SRC_worker_engine := \
 	worker/engine/engine.c \
 	worker/engine/http.c \
 	worker/engine/http_curl.c \
+	worker/engine/http_fast.c \
 	worker/engine/http_parser.c \
+	worker/engine/http_request.c \
+	worker/engine/redirect.c \
+	worker/engine/resolver.c \
 	worker/engine/shard.c \
 	worker/engine/timers.c \
+	worker/engine/tls.c \
 	worker/engine/user.c
 
 SRC_worker_report :=

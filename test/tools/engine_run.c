@@ -44,7 +44,7 @@ static struct settings read_args(int argc, char **argv)
 {
     struct settings s = {.engine.shards = 1, .users = 10, .seconds = 2};
     int c;
-    while ((c = getopt(argc, argv, "s:u:t:n:o:")) != -1) {
+    while ((c = getopt(argc, argv, "s:u:t:n:o:c")) != -1) {
         switch (c) {
         case 's':
             s.engine.shards = (unsigned)number(optarg);
@@ -57,6 +57,9 @@ static struct settings read_args(int argc, char **argv)
             break;
         case 'n':
             s.requests = (uint64_t)number(optarg);
+            break;
+        case 'c':
+            s.engine.http = ENGINE_HTTP_CURL;
             break;
         case 'o':
             s.stop_timeout_s = number(optarg);

@@ -10,7 +10,7 @@
 static int check_host(struct str host, struct err *err)
 {
     struct url parts;
-    int rc = url_parse(host, &parts, err);
+    int rc = url_parse_host(host, &parts, err);
     if (rc < 0)
         err_prefix(err, "host '%.*s'", STR_ARG(host));
     return rc;

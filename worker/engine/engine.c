@@ -2,7 +2,6 @@
  * mailboxes and takes out what they report. */
 #include "worker/engine/engine.h"
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "worker/engine/binding.h"
 #include "worker/engine/cpus.h"
@@ -67,7 +66,7 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     if (!e)
         return err_set(err, -ENOMEM, "out of memory");
     e->plan = plan;
-    e->ops = &http_curl_ops;
+    e->ops = options->http == ENGINE_HTTP_CURL ? &http_curl_ops : &http_fast_ops;
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
         e->shard_count = ENGINE_MAX_SHARDS;
@@ -267,7 +266,6 @@ int engine_take_stats(struct engine *e, struct stats *into)
         int rc = stats_merge(into, set);
         if (rc < 0)
             return rc;
-        stats_clear(set, clock_wall_s());
         e->filled[i] = NULL;
         pthread_mutex_lock(&e->shards[i].mail.lock);
         e->shards[i].mail.empty = set;

@@ -18,7 +18,11 @@
 
 struct engine;
 
+/* Which HTTP engine: our own for HTTP/1.1, or libcurl. */
+enum engine_http { ENGINE_HTTP_AUTO, ENGINE_HTTP_FAST, ENGINE_HTTP_CURL };
+
 struct engine_options {
+    enum engine_http http;      /* auto: fast, which does all that scenarios can ask for */
     unsigned shards;            /* 0: the CPUs that this process may use (affinity, cgroup quota) */
     struct stats_limits limits; /* of each shard's sets */
     uint64_t seed;              /* of all random choices; 0: from the system */

@@ -57,7 +57,8 @@ struct http_result {
     enum http_failure failure;
     unsigned status; /* 0 when there was no response */
     uint64_t body_bytes;
-    struct str redirect_url; /* absolute target of a 3xx with Location; valid during the callback */
+    struct str
+        location; /* of a 3xx, as the server gave it, or ptr NULL; valid during the callback */
 };
 
 struct http_client;
@@ -100,6 +101,7 @@ struct http_ops {
                                uint64_t now_us);
 };
 
+extern const struct http_ops http_fast_ops;
 extern const struct http_ops http_curl_ops;
 
 #endif

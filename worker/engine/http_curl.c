@@ -228,16 +228,17 @@ static enum http_failure failure_of(CURL *easy, CURLcode code)
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
     long status = 0;
-    char *redirect = NULL;
+    struct curl_header *location = NULL;
     struct http_result result = {.failure = failure_of(c->easy, code)};
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
     if (result.failure == HTTP_FAILURE_NONE && (status < 100 || status > 999))
         result.failure = HTTP_FAILURE_MALFORMED;
     if (result.failure == HTTP_FAILURE_NONE && status / 100 == 3)
-        (void)curl_easy_getinfo(c->easy, CURLINFO_REDIRECT_URL, &redirect); /* stays NULL */
+        (void)curl_easy_header(c->easy, "Location", 0, CURLH_HEADER, -1,
+                               &location); /* stays NULL */
     result.status = status >= 100 && status <= 999 ? (unsigned)status : 0;
     result.body_bytes = c->body_bytes;
-    result.redirect_url = str_of(redirect);
+    result.location = str_of(location ? location->value : NULL);
     c->busy = false;
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
     c->engine->setup.done(c->owner, &result, now_us);

@@ -86,6 +86,7 @@ static void hand_over(struct shard *s)
 {
     if (s->stats_wanted == s->stats_done || !s->empty)
         return;
+    stats_clear(s->empty, (double)s->now_us / 1e6 + s->wall_offset_s);
     pthread_mutex_lock(&s->mail.lock);
     s->mail.filled = s->stats; /* NULL before: there are two sets, and we have the other one */
     pthread_mutex_unlock(&s->mail.lock);

@@ -1,7 +1,7 @@
 #include "worker/engine/user.h"
 
 #include "base/clock.h"
-#include "worker/scenario/url.h"
+#include "worker/engine/redirect.h"
 
 #include <stdlib.h>
 
@@ -128,33 +128,6 @@ static void begin_request(struct user *u, uint64_t now_us)
 
 /* --- redirects ------------------------------------------------------------------------------ */
 
-static bool is_redirect(unsigned status)
-{
-    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
-}
-
-/* As Locust's client (requests) changes it: 303 and 302 make everything but HEAD a GET, 301 only
- * POST; 307 and 308 keep method and body. */
-static bool becomes_get(unsigned status, struct str method)
-{
-    if (status == 303 || status == 302)
-        return !str_eq(method, STR("HEAD"));
-    return status == 301 && str_eq(method, STR("POST"));
-}
-
-/* Credentials go to the same origin only, or from http to https of the same host on the usual
- * ports. */
-static bool same_origin(struct str from, struct str to)
-{
-    struct url a, b;
-    if (url_parse(from, &a, NULL) < 0 || url_parse(to, &b, NULL) < 0)
-        return false;
-    if (!str_eq_nocase(a.host, b.host))
-        return false;
-    bool upgraded = !a.tls && b.tls && a.port == 80 && b.port == 443;
-    return upgraded || (a.tls == b.tls && a.port == b.port);
-}
-
 static bool keeps_header(struct str name, bool body_dropped, bool same)
 {
     if (body_dropped && str_starts_nocase(name, STR("Content-")))
@@ -185,15 +158,12 @@ static int copy_headers(struct user_redirect *r, const struct http_call *from, b
 static enum http_failure make_hop(struct user *u, const struct http_call *from,
                                   const struct http_result *result, struct user_redirect *r)
 {
-    bool get = becomes_get(result->status, from->method);
-    bool same = same_origin(from->url, result->redirect_url);
-    struct url parts;
+    bool get = redirect_becomes_get(result->status, from->method);
     buf_init(&r->url, MAX_REDIRECT_BYTES);
-    if (url_parse(result->redirect_url, &parts, NULL) < 0)
-        return HTTP_FAILURE_BAD_REDIRECT;
-    int rc = buf_add(&r->url, result->redirect_url);
+    int rc = redirect_resolve(&r->url, from->url, result->location);
     if (rc < 0)
         return rc == -ENOMEM ? HTTP_FAILURE_MEMORY : HTTP_FAILURE_BAD_REDIRECT;
+    bool same = redirect_same_origin(from->url, buf_str(&r->url));
     r->call = *from;
     r->call.prepared = NULL;
     r->call.url = buf_str(&r->url);
@@ -236,8 +206,8 @@ void user_request_done(void *user, const struct http_result *result, uint64_t no
 {
     struct user *u = user;
     const struct plan_request *request = request_of(u);
-    if (result->failure == HTTP_FAILURE_NONE && result->redirect_url.ptr &&
-        request->follow_redirects && is_redirect(result->status)) {
+    if (result->failure == HTTP_FAILURE_NONE && result->location.ptr && request->follow_redirects &&
+        redirect_status(result->status)) {
         enum http_failure failure = follow(u, result, now_us);
         if (failure != HTTP_FAILURE_NONE)
             step_failed(u, failure, now_us);
@@ -345,7 +315,9 @@ int user_start(struct shard *s, uint32_t class)
     s->running[class]++;
     s->dirty = true;
     uint64_t now_us = clock_mono_us();
-    next_task(u, now_us, now_us);
+    u->state = USER_WAITING; /* for ever, when tags left its class without a task */
+    if (class_of(u)->task_count > 0)
+        next_task(u, now_us, now_us);
     return 0;
 }
 

@@ -1,0 +1,764 @@
+/* The fast engine: HTTP/1.1 straight on the shard's epoll loop. A request is bytes that were made
+ * beforehand and go out with one send; the response is read into one buffer of the shard and parsed
+ * where it lies; a connection stays registered in the epoll set for its whole life. So a request on
+ * a kept-alive connection costs a send, a receive, a share of an epoll_wait and one look at the
+ * clock, and no memory is taken or given back.
+ *
+ * A client (one user) has one connection for each origin it talks to, used by one request at a
+ * time. */
+#include "worker/engine/http.h"
+
+#include "base/clock.h"
+#include "worker/engine/http_parser.h"
+#include "worker/engine/http_request.h"
+#include "worker/engine/resolver.h"
+#include "worker/engine/timers.h"
+#include "worker/engine/tls.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define READ_BYTES 65536
+#define MAX_CONNECTIONS                                                                            \
+    8 /* of one client, to different origins; the oldest is closed for a new one */
+
+enum phase {
+    PHASE_CLOSED,
+    PHASE_RESOLVING,
+    PHASE_CONNECTING,
+    PHASE_HANDSHAKE,
+    PHASE_IDLE, /* connected, no request under way */
+    PHASE_BUSY, /* a request is being sent or its response read */
+};
+
+/* Where connections go: an origin, its addresses, its TLS session. Lives as long as the engine. */
+struct target {
+    struct target *next;
+    struct http_origin origin;
+    struct resolver_name *name;
+    SSL_SESSION *session; /* to resume; NULL: none yet */
+    char text[];          /* host, zone */
+};
+
+struct connection {
+    struct loop_source source;
+    struct connection *next; /* of the client, or of the engine's graveyard */
+    struct http_client *client;
+    struct target *target;
+    struct resolver_wait wait;
+    SSL *ssl;
+    int fd;
+    uint32_t interest; /* in the epoll set; 0: not in it */
+    uint8_t phase;
+    bool reused;        /* the request under way is not its first */
+    bool retried;       /* ... and was sent anew after a kept-alive connection failed */
+    uint8_t tries_left; /* addresses to try */
+    size_t sent;        /* bytes of the request under way */
+    struct http_parser parser;
+};
+
+struct http_client {
+    struct http_engine *engine;
+    void *owner;
+    bool insecure;
+    struct connection *connections;
+    struct connection *busy; /* with the request under way, or NULL */
+    const struct http_request *request;
+    uint64_t body_bytes;
+    char *location; /* of the response, when it is a redirect; owned */
+    struct timer timeout;
+};
+
+struct http_engine {
+    struct http_engine_setup setup;
+    struct resolver *resolver;
+    struct tls *tls;
+    struct target *targets;
+    struct connection *graveyard; /* an event of this turn may still point to one */
+    char buffer[READ_BYTES];
+};
+
+/* --- connections ---------------------------------------------------------------------------- */
+
+static void set_interest(struct connection *c, uint32_t events)
+{
+    struct epoll_event event = {.events = events, .data.ptr = c};
+    if (c->interest == events)
+        return;
+    int op = c->interest ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+    if (epoll_ctl(c->client->engine->setup.epoll_fd, op, c->fd, &event) == 0)
+        c->interest = events;
+}
+
+/* Closing the descriptor takes it out of the epoll set. */
+static void close_connection(struct connection *c)
+{
+    resolver_forget(&c->wait);
+    if (c->ssl) {
+        /* no shutdown message: the server is not to wait for us; the session stays resumable */
+        SSL_set_quiet_shutdown(c->ssl, 1);
+        (void)SSL_shutdown(c->ssl); /* sets a flag only */
+        SSL_free(c->ssl);
+        c->ssl = NULL;
+    }
+    if (c->fd >= 0)
+        (void)close(c->fd);
+    c->fd = -1;
+    c->interest = 0;
+    c->phase = PHASE_CLOSED;
+}
+
+static void bury(struct connection *c)
+{
+    struct http_engine *e = c->client->engine;
+    close_connection(c);
+    http_parser_done(&c->parser);
+    c->client = NULL;
+    c->next = e->graveyard;
+    e->graveyard = c;
+}
+
+/* --- the end of a request ------------------------------------------------------------------- */
+
+/* Tell the owner. It may begin the next request of this client, or free it: nothing of the client
+ * or its connections may be touched afterwards. */
+static void finish(struct http_client *client, const struct http_result *result, uint64_t now_us)
+{
+    struct http_engine *e = client->engine;
+    timers_cancel(e->setup.timers, &client->timeout);
+    client->busy = NULL;
+    e->setup.done(client->owner, result, now_us);
+}
+
+static void fail(struct connection *c, enum http_failure failure, uint64_t now_us)
+{
+    struct http_result result = {.failure = failure, .status = c->parser.status};
+    struct http_client *client = c->client;
+    close_connection(c);
+    finish(client, &result, now_us);
+}
+
+static void succeed(struct connection *c)
+{
+    struct http_client *client = c->client;
+    struct http_result result = {
+        .status = c->parser.status,
+        .body_bytes = client->body_bytes,
+        .location = str_of(client->location),
+    };
+    c->phase = PHASE_IDLE;
+    if (!c->parser.keep_alive || client->request->close)
+        close_connection(c);
+    finish(client, &result, clock_mono_us());
+}
+
+static enum http_failure failure_of_errno(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return HTTP_FAILURE_REFUSED;
+    case ETIMEDOUT:
+        return HTTP_FAILURE_CONNECT_TIMEOUT;
+    case ECONNRESET:
+        return HTTP_FAILURE_RESET;
+    case EPIPE:
+        return HTTP_FAILURE_CLOSED;
+    case EMFILE:
+    case ENFILE:
+        return HTTP_FAILURE_NO_DESCRIPTORS;
+    case EADDRNOTAVAIL:
+        return HTTP_FAILURE_NO_PORTS;
+    case ENOMEM:
+    case ENOBUFS:
+        return HTTP_FAILURE_MEMORY;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+        return HTTP_FAILURE_UNREACHABLE;
+    default:
+        return HTTP_FAILURE_OTHER;
+    }
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static enum http_failure send_request(struct connection *c);
+static void lost(struct connection *c, enum http_failure failure, uint64_t now_us);
+
+/* A socket on its way to one address. 0, or the errno. */
+static int connect_to(struct connection *c, const struct resolver_address *address)
+{
+    int one = 1;
+    c->fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->fd < 0)
+        return errno;
+    (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* slower without */
+    if (connect(c->fd, (const struct sockaddr *)&address->storage, address->length) < 0 &&
+        errno != EINPROGRESS)
+        return errno;
+    c->phase = PHASE_CONNECTING;
+    set_interest(c, EPOLLOUT);
+    return c->interest ? 0 : ENOMEM;
+}
+
+/* Try the name's addresses in turn until a connection is on its way. */
+static enum http_failure open_socket(struct connection *c)
+{
+    enum http_failure failure = HTTP_FAILURE_NAME;
+    while (c->tries_left > 0) {
+        const struct resolver_address *address = resolver_next(c->target->name);
+        c->tries_left--;
+        if (!address)
+            return HTTP_FAILURE_NAME;
+        int error = connect_to(c, address);
+        if (error == 0)
+            return HTTP_FAILURE_NONE;
+        failure = failure_of_errno(error);
+        close_connection(c);
+        if (failure == HTTP_FAILURE_NO_DESCRIPTORS || failure == HTTP_FAILURE_MEMORY)
+            break; /* another address would not help */
+    }
+    return failure;
+}
+
+static void resolved(struct resolver_wait *wait, uint64_t now_us)
+{
+    struct connection *c = (struct connection *)((char *)wait - offsetof(struct connection, wait));
+    c->tries_left = (uint8_t)resolver_count(c->target->name);
+    enum http_failure failure = open_socket(c);
+    if (failure != HTTP_FAILURE_NONE)
+        fail(c, failure, now_us);
+}
+
+static enum http_failure open_connection(struct connection *c, uint64_t now_us)
+{
+    struct http_engine *e = c->client->engine;
+    c->reused = false;
+    int rc = resolver_want(e->resolver, c->target->name, &c->wait, now_us);
+    if (rc == -EAGAIN) {
+        c->phase = PHASE_RESOLVING;
+        return HTTP_FAILURE_NONE;
+    }
+    if (rc < 0)
+        return rc == -ENOMEM ? HTTP_FAILURE_MEMORY : HTTP_FAILURE_NAME;
+    c->tries_left = (uint8_t)resolver_count(c->target->name);
+    return open_socket(c);
+}
+
+static enum http_failure tls_failure(const struct connection *c)
+{
+    long verdict = SSL_get_verify_result(c->ssl);
+    return verdict != X509_V_OK && !c->client->insecure ? HTTP_FAILURE_CERTIFICATE
+                                                        : HTTP_FAILURE_TLS;
+}
+
+/* Drive the handshake on; the request follows when it is done. */
+static void handshake(struct connection *c, uint64_t now_us)
+{
+    ERR_clear_error();
+    int rc = SSL_connect(c->ssl);
+    if (rc == 1) {
+        enum http_failure failure = send_request(c);
+        if (failure != HTTP_FAILURE_NONE)
+            lost(c, failure, now_us);
+        return;
+    }
+    switch (SSL_get_error(c->ssl, rc)) {
+    case SSL_ERROR_WANT_READ:
+        set_interest(c, EPOLLIN);
+        return;
+    case SSL_ERROR_WANT_WRITE:
+        set_interest(c, EPOLLOUT);
+        return;
+    default:
+        fail(c, tls_failure(c), now_us);
+    }
+}
+
+/* The socket became writable, or failed to connect. */
+static void connected(struct connection *c, uint64_t now_us)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        error = errno;
+    if (error != 0) {
+        close_connection(c);
+        enum http_failure failure = failure_of_errno(error);
+        if (c->tries_left > 0)
+            failure = open_socket(c);
+        if (failure != HTTP_FAILURE_NONE)
+            fail(c, failure, now_us);
+        return;
+    }
+    if (c->target->origin.tls) {
+        c->ssl =
+            tls_connect(c->client->engine->tls, &c->target->origin, &c->target->session, c->fd);
+        if (!c->ssl) {
+            fail(c, HTTP_FAILURE_MEMORY, now_us);
+            return;
+        }
+        c->phase = PHASE_HANDSHAKE;
+        handshake(c, now_us);
+        return;
+    }
+    enum http_failure failure = send_request(c);
+    if (failure != HTTP_FAILURE_NONE)
+        lost(c, failure, now_us);
+}
+
+/* --- sending -------------------------------------------------------------------------------- */
+
+/* Bytes sent, or 0 when the socket takes none now, or -1 with *ret_failure set. */
+static ssize_t send_some(struct connection *c, struct str bytes, enum http_failure *ret_failure)
+{
+    if (!c->ssl) {
+        ssize_t n = send(c->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
+        if (n >= 0)
+            return n;
+        if (errno == EAGAIN || errno == EINTR)
+            return 0;
+        *ret_failure = failure_of_errno(errno);
+        return -1;
+    }
+    size_t n = 0;
+    ERR_clear_error();
+    int rc = SSL_write_ex(c->ssl, bytes.ptr, bytes.len, &n);
+    if (rc == 1)
+        return (ssize_t)n;
+    switch (SSL_get_error(c->ssl, rc)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        return 0;
+    case SSL_ERROR_SYSCALL:
+        *ret_failure = errno ? failure_of_errno(errno) : HTTP_FAILURE_CLOSED;
+        return -1;
+    default:
+        *ret_failure = HTTP_FAILURE_TLS;
+        return -1;
+    }
+}
+
+/* Send what is left of the request; the rest goes out when the socket is writable. */
+static enum http_failure send_request(struct connection *c)
+{
+    struct str all = c->client->request->bytes;
+    enum http_failure failure = HTTP_FAILURE_NONE;
+    c->phase = PHASE_BUSY;
+    while (c->sent < all.len) {
+        ssize_t n = send_some(c, str_sub(all, c->sent, all.len), &failure);
+        if (n < 0)
+            return failure;
+        if (n == 0) {
+            set_interest(c, EPOLLIN | EPOLLOUT);
+            return HTTP_FAILURE_NONE;
+        }
+        c->sent += (size_t)n;
+    }
+    set_interest(c, EPOLLIN);
+    return c->interest ? HTTP_FAILURE_NONE : HTTP_FAILURE_MEMORY;
+}
+
+static enum http_failure begin_on(struct connection *c, uint64_t now_us)
+{
+    c->sent = 0;
+    http_parser_begin(&c->parser, c->client->request->no_body);
+    if (c->phase != PHASE_IDLE)
+        return open_connection(c, now_us);
+    c->reused = true;
+    return send_request(c);
+}
+
+/* May the request be sent anew? The server had closed a kept-alive connection before it saw the
+ * request (RFC 9110 9.2.2): not one byte of a response came, and sending twice does no harm. */
+static bool may_retry(const struct connection *c)
+{
+    return c->reused && !c->retried && c->client->request->idempotent &&
+           http_parser_untouched(&c->parser);
+}
+
+/* The connection is gone in the middle of a request. */
+static void lost(struct connection *c, enum http_failure failure, uint64_t now_us)
+{
+    if (may_retry(c)) {
+        close_connection(c);
+        c->retried = true;
+        failure = begin_on(c, now_us);
+        if (failure == HTTP_FAILURE_NONE)
+            return;
+    }
+    fail(c, failure, now_us);
+}
+
+/* --- receiving ------------------------------------------------------------------------------ */
+
+/* Bytes read; 0 when there are none now; -1 with *ret_failure set (CLOSED: the server closed). */
+static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
+{
+    char *buffer = c->client->engine->buffer;
+    if (!c->ssl) {
+        ssize_t n = recv(c->fd, buffer, READ_BYTES, 0);
+        if (n > 0)
+            return n;
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        *ret_failure = n == 0 ? HTTP_FAILURE_CLOSED : failure_of_errno(errno);
+        return -1;
+    }
+    size_t n = 0;
+    ERR_clear_error();
+    int rc = SSL_read_ex(c->ssl, buffer, READ_BYTES, &n);
+    if (rc == 1)
+        return (ssize_t)n;
+    switch (SSL_get_error(c->ssl, rc)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+        return 0;
+    case SSL_ERROR_ZERO_RETURN:
+        *ret_failure = HTTP_FAILURE_CLOSED;
+        return -1;
+    case SSL_ERROR_SYSCALL:
+        *ret_failure = errno ? failure_of_errno(errno) : HTTP_FAILURE_CLOSED;
+        return -1;
+    default: /* a server that ends without TLS's own close may have been cut short */
+        *ret_failure = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
+                           ? HTTP_FAILURE_RESET
+                           : HTTP_FAILURE_TLS;
+        return -1;
+    }
+}
+
+static bool is_redirect(unsigned status)
+{
+    return status >= 300 && status < 400;
+}
+
+/* Keep what the owner is told of the head: it lies in the shard's buffer, which the body may
+ * overwrite. */
+static void read_head(struct connection *c)
+{
+    struct str rest = c->parser.head, name, value;
+    if (!is_redirect(c->parser.status))
+        return;
+    while (http_parser_header(&rest, &name, &value)) {
+        if (str_eq_nocase(name, STR("location"))) {
+            c->client->location = strndup(value.ptr, value.len);
+            return; /* without memory it is a redirect without a target: not followed */
+        }
+    }
+}
+
+/* Parse what was read. True: go on with this connection; false: the request ended, and the
+ * connection and its client may be gone. */
+static bool parse(struct connection *c, struct str input, uint64_t now_us)
+{
+    for (;;) {
+        switch (http_parser_next(&c->parser, &input)) {
+        case HTTP_EVENT_HEAD:
+            read_head(c);
+            break;
+        case HTTP_EVENT_BODY:
+            c->client->body_bytes += c->parser.body.len;
+            break;
+        case HTTP_EVENT_DONE:
+            if (input.len > 0 || c->sent < c->client->request->bytes.len)
+                c->parser.keep_alive = false; /* out of step */
+            succeed(c);
+            return false;
+        case HTTP_EVENT_FAILED:
+            fail(c, c->parser.failure, now_us);
+            return false;
+        case HTTP_EVENT_MORE:
+            return true;
+        }
+    }
+}
+
+static void read_response(struct connection *c, uint64_t now_us)
+{
+    for (;;) {
+        enum http_failure failure = HTTP_FAILURE_NONE;
+        ssize_t n = receive(c, &failure);
+        if (n == 0)
+            return;
+        if (n < 0 && failure == HTTP_FAILURE_CLOSED && http_parser_close(&c->parser)) {
+            succeed(c);
+            return;
+        }
+        if (n < 0) {
+            lost(c, failure, now_us);
+            return;
+        }
+        if (!parse(c, (struct str){c->client->engine->buffer, (size_t)n}, now_us))
+            return;
+        if (!c->ssl && n < READ_BYTES)
+            return; /* all there was; epoll tells of more */
+    }
+}
+
+/* A connection that nobody uses became readable: the server closed it, or speaks out of turn. TLS
+ * may have messages of its own. */
+static void idle_readable(struct connection *c)
+{
+    enum http_failure failure = HTTP_FAILURE_NONE;
+    if (receive(c, &failure) != 0)
+        close_connection(c);
+}
+
+static void connection_ready(struct loop_source *source, uint32_t events, uint64_t now_us)
+{
+    struct connection *c = (struct connection *)source;
+    if (!c->client || c->fd < 0)
+        return; /* closed earlier in this turn */
+    switch ((enum phase)c->phase) {
+    case PHASE_CONNECTING:
+        connected(c, now_us);
+        return;
+    case PHASE_HANDSHAKE:
+        handshake(c, now_us);
+        return;
+    case PHASE_IDLE:
+        idle_readable(c);
+        return;
+    case PHASE_BUSY:
+        if (events & EPOLLOUT) {
+            enum http_failure failure = send_request(c);
+            if (failure != HTTP_FAILURE_NONE) {
+                lost(c, failure, now_us);
+                return;
+            }
+        }
+        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+            read_response(c, now_us);
+        return;
+    case PHASE_CLOSED:
+    case PHASE_RESOLVING:
+        return;
+    }
+}
+
+/* --- calls ---------------------------------------------------------------------------------- */
+
+static int prepare(struct http_call *call)
+{
+    struct http_request *request;
+    int rc = call->url.len ? http_request_new(call, &request) : 0;
+    if (rc == 0)
+        call->prepared = call->url.len ? request : NULL;
+    return rc;
+}
+
+static void unprepare(struct http_call *call)
+{
+    free(call->prepared);
+    call->prepared = NULL;
+}
+
+static bool same_place(const struct http_origin *a, const struct http_origin *b)
+{
+    return a->port == b->port && a->tls == b->tls && str_eq_nocase(a->host, b->host) &&
+           str_eq(a->zone, b->zone);
+}
+
+static struct connection *find_connection(struct http_client *client,
+                                          const struct http_origin *origin)
+{
+    struct connection *c = client->connections;
+    while (c && !same_place(&c->target->origin, origin))
+        c = c->next;
+    return c;
+}
+
+/* An origin's target, with a copy of its texts: a redirect's request does not live as long. */
+static struct target *target_of(struct http_engine *e, const struct http_origin *origin,
+                                bool insecure)
+{
+    struct target *t = e->targets;
+    while (t && !(same_place(&t->origin, origin) && t->origin.insecure == insecure))
+        t = t->next;
+    if (t)
+        return t;
+    t = calloc(1, sizeof *t + origin->host.len + origin->zone.len + 2);
+    if (!t)
+        return NULL;
+    memcpy(t->text, origin->host.ptr, origin->host.len);
+    if (origin->zone.len)
+        memcpy(t->text + origin->host.len + 1, origin->zone.ptr, origin->zone.len);
+    t->origin = *origin;
+    t->origin.insecure = insecure;
+    t->origin.host.ptr = t->text;
+    t->origin.zone.ptr = t->text + origin->host.len + 1;
+    t->name = resolver_name(e->resolver, t->origin.host, t->origin.zone, t->origin.port);
+    if (!t->name) {
+        free(t);
+        return NULL;
+    }
+    t->next = e->targets;
+    e->targets = t;
+    return t;
+}
+
+/* Room for one more: the connection at the end of the list is the oldest. */
+static void drop_oldest(struct http_client *client)
+{
+    unsigned n = 0;
+    for (struct connection **at = &client->connections; *at; at = &(*at)->next) {
+        if (++n < MAX_CONNECTIONS)
+            continue;
+        struct connection *oldest = *at;
+        *at = NULL;
+        bury(oldest);
+        return;
+    }
+}
+
+static struct connection *new_connection(struct http_client *client,
+                                         const struct http_origin *origin)
+{
+    struct target *target = target_of(client->engine, origin, client->insecure);
+    struct connection *c = target ? calloc(1, sizeof *c) : NULL;
+    if (!c)
+        return NULL;
+    drop_oldest(client);
+    c->source.ready = connection_ready;
+    c->wait.ready = resolved;
+    c->client = client;
+    c->target = target;
+    c->fd = -1;
+    http_parser_init(&c->parser);
+    c->next = client->connections;
+    client->connections = c;
+    return c;
+}
+
+static void timed_out(struct timer *t, void *context, uint64_t now_us)
+{
+    struct http_client *client =
+        (struct http_client *)((char *)t - offsetof(struct http_client, timeout));
+    struct connection *c = client->busy;
+    (void)context;
+    fail(c, c->phase < PHASE_HANDSHAKE ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT,
+         now_us);
+}
+
+static enum http_failure begin(struct http_client *client, const struct http_call *call,
+                               uint64_t now_us)
+{
+    const struct http_request *request = call->prepared;
+    struct connection *c = find_connection(client, &request->origin);
+    if (!c)
+        c = new_connection(client, &request->origin);
+    if (!c)
+        return HTTP_FAILURE_MEMORY;
+    client->request = request;
+    client->body_bytes = 0;
+    if (client->location) {
+        free(client->location);
+        client->location = NULL;
+    }
+    client->busy = c;
+    c->retried = false;
+    enum http_failure failure = begin_on(c, now_us);
+    if (failure != HTTP_FAILURE_NONE && may_retry(c)) {
+        close_connection(c);
+        c->retried = true;
+        failure = begin_on(c, now_us);
+    }
+    if (failure != HTTP_FAILURE_NONE) {
+        close_connection(c);
+        client->busy = NULL;
+        return failure;
+    }
+    if (call->timeout_us)
+        timers_set(client->engine->setup.timers, &client->timeout, now_us + call->timeout_us);
+    return HTTP_FAILURE_NONE;
+}
+
+static void client_free(struct http_client *client)
+{
+    if (!client)
+        return;
+    timers_cancel(client->engine->setup.timers, &client->timeout);
+    while (client->connections) {
+        struct connection *c = client->connections;
+        client->connections = c->next;
+        bury(c);
+    }
+    free(client->location);
+    free(client);
+}
+
+static struct http_client *client_new(struct http_engine *e, void *owner, bool insecure)
+{
+    struct http_client *client = calloc(1, sizeof *client);
+    if (client) {
+        client->engine = e;
+        client->owner = owner;
+        client->insecure = insecure;
+        client->timeout.fire = timed_out;
+    }
+    return client;
+}
+
+/* --- the engine ----------------------------------------------------------------------------- */
+
+static bool turn(struct http_engine *e, uint64_t now_us)
+{
+    (void)now_us;
+    while (e->graveyard) {
+        struct connection *c = e->graveyard;
+        e->graveyard = c->next;
+        free(c);
+    }
+    return false;
+}
+
+static void engine_close(struct http_engine *e)
+{
+    if (!e)
+        return;
+    (void)turn(e, 0); /* frees the graveyard */
+    resolver_free(e->resolver);
+    while (e->targets) {
+        struct target *t = e->targets;
+        e->targets = t->next;
+        SSL_SESSION_free(t->session);
+        free(t);
+    }
+    tls_free(e->tls);
+    free(e);
+}
+
+static int engine_open(const struct http_engine_setup *setup, struct http_engine **ret)
+{
+    struct http_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        return -ENOMEM;
+    e->setup = *setup;
+    e->tls = tls_new();
+    int rc = e->tls ? resolver_new(setup->epoll_fd, setup->timers, &e->resolver) : -ENOMEM;
+    if (rc < 0) {
+        engine_close(e);
+        return rc;
+    }
+    *ret = e;
+    return 0;
+}
+
+const struct http_ops http_fast_ops = {
+    .name = "fast",
+    .open = engine_open,
+    .close = engine_close,
+    .turn = turn,
+    .prepare = prepare,
+    .unprepare = unprepare,
+    .client_new = client_new,
+    .client_free = client_free,
+    .begin = begin,
+};

@@ -1,0 +1,182 @@
+#include "worker/engine/http_request.h"
+
+#include "base/buf.h"
+#include "worker/scenario/url.h"
+
+#include <openssl/evp.h>
+#include <stdlib.h>
+
+#define MAX_USERINFO_BYTES 4096
+
+static const struct plan_header *find_header(const struct http_call *call, struct str name)
+{
+    for (size_t i = 0; i < call->header_count; i++) {
+        if (str_eq_nocase(call->headers[i].name, name))
+            return &call->headers[i];
+    }
+    return NULL;
+}
+
+static int add_header(struct buf *b, struct str name, struct str value)
+{
+    return buf_printf(b, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(value));
+}
+
+/* Append a header unless the user gave one of that name. */
+static int add_default(struct buf *b, const struct http_call *call, struct str name,
+                       struct str value)
+{
+    return find_header(call, name) ? 0 : add_header(b, name, value);
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    int lower = c | 0x20;
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+static int percent_decode(struct buf *out, struct str text)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < text.len; i++) {
+        int high = -1, low = -1;
+        if (text.ptr[i] == '%' && i + 2 < text.len) {
+            high = hex_value(text.ptr[i + 1]);
+            low = hex_value(text.ptr[i + 2]);
+        }
+        if (high >= 0 && low >= 0) {
+            rc = buf_add_byte(out, (char)(high << 4 | low));
+            i += 2;
+        } else {
+            rc = buf_add_byte(out, text.ptr[i]);
+        }
+    }
+    return rc;
+}
+
+/* "Basic" credentials out of the URL (RFC 7617). */
+static int add_userinfo(struct buf *b, struct str userinfo)
+{
+    struct buf plain, coded;
+    buf_init(&plain, MAX_USERINFO_BYTES);
+    buf_init(&coded, MAX_USERINFO_BYTES * 2);
+    int rc = percent_decode(&plain, userinfo);
+    if (rc == 0 && str_find(userinfo, ':') == userinfo.len)
+        rc = buf_add_byte(&plain, ':');
+    if (rc == 0)
+        rc = buf_reserve(&coded, plain.len * 4 / 3 + 8);
+    if (rc == 0) {
+        int n = EVP_EncodeBlock((unsigned char *)coded.ptr, (const unsigned char *)buf_c(&plain),
+                                (int)plain.len);
+        rc = buf_printf(b, "Authorization: Basic %.*s\r\n", n, coded.ptr);
+    }
+    buf_done(&plain);
+    buf_done(&coded);
+    return rc;
+}
+
+static int add_host(struct buf *b, const struct url *url)
+{
+    int rc = buf_printf(b, url->ipv6 ? "Host: [%.*s]" : "Host: %.*s", STR_ARG(url->host));
+    if (rc == 0 && url->port_given && url->port != (url->tls ? 443u : 80u))
+        rc = buf_printf(b, ":%u", url->port);
+    return rc < 0 ? rc : buf_add(b, STR("\r\n"));
+}
+
+static bool wants_length(const struct http_call *call)
+{
+    return call->body.ptr || str_eq(call->method, STR("POST")) ||
+           str_eq(call->method, STR("PUT")) || str_eq(call->method, STR("PATCH"));
+}
+
+static int add_head(struct buf *b, const struct http_call *call, const struct url *url)
+{
+    struct str path = url->path.len ? url->path : STR("/");
+    int rc = buf_printf(b, "%.*s %.*s", STR_ARG(call->method), STR_ARG(path));
+    if (rc == 0 && url->query.ptr)
+        rc = buf_printf(b, "?%.*s", STR_ARG(url->query));
+    if (rc == 0)
+        rc = buf_add(b, STR(" HTTP/1.1\r\n"));
+    if (rc == 0 && !find_header(call, STR("Host")))
+        rc = add_host(b, url);
+    if (rc == 0)
+        rc = add_default(b, call, STR("User-Agent"), STR("cicada/" CICADA_VERSION));
+    if (rc == 0)
+        rc = add_default(b, call, STR("Accept"), STR("*/*"));
+    if (rc == 0 && url->userinfo.ptr && !find_header(call, STR("Authorization")))
+        rc = add_userinfo(b, url->userinfo);
+    for (size_t i = 0; rc == 0 && i < call->header_count; i++)
+        rc = add_header(b, call->headers[i].name, call->headers[i].value);
+    if (rc == 0 && wants_length(call) && !find_header(call, STR("Content-Length")) &&
+        !find_header(call, STR("Transfer-Encoding")))
+        rc = buf_printf(b, "Content-Length: %zu\r\n", call->body.len);
+    return rc;
+}
+
+static bool is_idempotent(struct str method)
+{
+    static const char *const names[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (str_eq(method, str_of(names[i])))
+            return true;
+    }
+    return false;
+}
+
+static bool asks_to_close(const struct http_call *call)
+{
+    const struct plan_header *connection = find_header(call, STR("Connection"));
+    return connection && str_eq_nocase(str_trim(connection->value), STR("close"));
+}
+
+/* Lay host, zone and bytes behind the struct, each with a NUL. */
+static struct http_request *assemble(const struct buf *b, const struct url *url, size_t head_len,
+                                     size_t body_at)
+{
+    size_t host_at = 0, zone_at = url->host.len + 1, bytes_at = zone_at + url->zone.len + 1;
+    struct http_request *r = calloc(1, sizeof *r + bytes_at + b->len + 1);
+    if (!r)
+        return NULL;
+    memcpy(r->text + host_at, url->host.ptr, url->host.len);
+    if (url->zone.len)
+        memcpy(r->text + zone_at, url->zone.ptr, url->zone.len);
+    memcpy(r->text + bytes_at, b->ptr, b->len);
+    r->origin = (struct http_origin){
+        .tls = url->tls,
+        .host = {r->text + host_at, url->host.len},
+        .zone = {url->zone.ptr ? r->text + zone_at : NULL, url->zone.len},
+        .port = url->port,
+    };
+    r->bytes = (struct str){r->text + bytes_at, b->len};
+    r->head_len = head_len;
+    r->body_at = body_at;
+    return r;
+}
+
+int http_request_new(const struct http_call *call, struct http_request **ret)
+{
+    struct url url;
+    struct buf b;
+    int rc = url_parse(call->url, &url, NULL);
+    if (rc < 0)
+        return rc;
+    buf_init(&b, HTTP_REQUEST_MAX_BYTES);
+    rc = add_head(&b, call, &url);
+    size_t head_len = b.len;
+    if (rc == 0)
+        rc = buf_add(&b, STR("\r\n"));
+    size_t body_at = b.len;
+    if (rc == 0)
+        rc = buf_add(&b, call->body);
+    struct http_request *r = rc == 0 ? assemble(&b, &url, head_len, body_at) : NULL;
+    buf_done(&b);
+    if (!r)
+        return rc < 0 ? rc : -ENOMEM;
+    r->idempotent = is_idempotent(call->method);
+    r->no_body = str_eq(call->method, STR("HEAD"));
+    r->close = asks_to_close(call);
+    *ret = r;
+    return 0;
+}

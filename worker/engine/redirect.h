@@ -1,0 +1,27 @@
+/* Where a redirect leads and what becomes of the request on the way. Pure functions, any thread.
+ * Source: RFC 9110 10.2.2 and 15.4, RFC 3986 5; where they leave a choice, the requests library. */
+#ifndef CICADA_WORKER_ENGINE_REDIRECT_H
+#define CICADA_WORKER_ENGINE_REDIRECT_H
+
+#include "base/buf.h"
+
+/* The statuses that are followed. */
+static inline bool redirect_status(unsigned status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/* The absolute URL that location names, seen from base (an absolute URL). Appended to out; a space
+ * and the like are encoded, the fragment is left out. 0; -EINVAL (no http or https URL); -ERANGE;
+ * -ENOMEM. */
+MUST_USE int redirect_resolve(struct buf *out, struct str base, struct str location);
+
+/* Does the method turn into GET, without the body? 303 and 302 do that to all but HEAD, 301 to
+ * POST; 307 and 308 keep both. */
+bool redirect_becomes_get(unsigned status, struct str method);
+
+/* May credentials go along from one absolute URL to another? To the same origin, and from http to
+ * https of the same host on the usual ports. */
+bool redirect_same_origin(struct str from, struct str to);
+
+#endif

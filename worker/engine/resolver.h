@@ -1,0 +1,53 @@
+/* Host names to addresses, by c-ares, inside a shard's loop. One answer serves all users of the
+ * shard until its time to live is over; the addresses are used in turn. The shard's thread only. */
+#ifndef CICADA_WORKER_ENGINE_RESOLVER_H
+#define CICADA_WORKER_ENGINE_RESOLVER_H
+
+#include "base/err.h"
+#include "worker/engine/http.h"
+
+#include <sys/socket.h>
+
+#define RESOLVER_MAX_ADDRESSES 16 /* of one name; more are left out */
+#define RESOLVER_LONGEST_TTL_S 3600
+#define RESOLVER_HOSTS_TTL_S   60      /* of an answer without one (the hosts file) */
+#define RESOLVER_FAILED_US     1000000 /* a name that failed is asked for again after this */
+#define RESOLVER_TIMEOUT_MS    5000    /* the first try; c-ares makes two */
+
+struct resolver;
+
+struct resolver_address {
+    socklen_t length;
+    struct sockaddr_storage storage;
+};
+
+/* A name that is being looked up or known. Lives until resolver_free. */
+struct resolver_name;
+
+/* A wish to be told; embedded in what wants the address. */
+struct resolver_wait {
+    struct resolver_wait *next; /* in the name's list, while waiting */
+    struct resolver_wait *prev;
+    void (*ready)(struct resolver_wait *wait, uint64_t now_us);
+};
+
+MUST_USE int resolver_new(int epoll_fd, struct timers *timers, struct resolver **ret);
+void resolver_free(struct resolver *r);
+
+/* The entry of a host name or an address in text form; zone is that of an IPv6 address or empty.
+ * NULL: no memory. */
+struct resolver_name *resolver_name(struct resolver *r, struct str host, struct str zone,
+                                    unsigned port);
+
+/* Are there addresses now? 0: yes; -EAGAIN: wait->ready will be called, also when it failed;
+ * -ENOENT: the name cannot be resolved; -ENOMEM. */
+MUST_USE int resolver_want(struct resolver *r, struct resolver_name *name,
+                           struct resolver_wait *wait, uint64_t now_us);
+void resolver_forget(struct resolver_wait *wait);
+
+/* The next address in turn, after resolver_want gave 0 or ready was called; NULL when the name
+ * could not be resolved. Valid until the next resolver call. */
+const struct resolver_address *resolver_next(struct resolver_name *name);
+unsigned resolver_count(const struct resolver_name *name);
+
+#endif
