@@ -153,11 +153,13 @@ LINK_LIBS = -Wl,--start-group $(LIBS) -Wl,--end-group
 
 # --- what is built --------------------------------------------------------------------------------
 
-.PHONY: all test check bench fuzz fmt fmt-check lint install uninstall clean help
+.PHONY: all libs test check bench fuzz fmt fmt-check lint install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(if $(MAIN),$(BUILD)/cicada,$(LIBS))
+
+libs: $(LIBS)
 
 help:
 	@sed -n '2,3s/^# //p' Makefile
@@ -218,7 +220,7 @@ check:
 # Coverage-guided fuzzing with clang, FUZZ_SECONDS for each target.
 FUZZ_SECONDS ?= 30
 fuzz:
-	$(Q)test/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	$(Q)PKGS='$(PKGS)' ONLY='$(ONLY)' test/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 bench: all
 	$(Q)bench/run
