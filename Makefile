@@ -86,6 +86,7 @@ SRC_telemetry := \
 
 SRC_worker_stats := \
 	worker/stats/csv.c \
+	worker/stats/details.c \
 	worker/stats/entry.c \
 	worker/stats/error_key.c \
 	worker/stats/histogram.c \

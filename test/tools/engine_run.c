@@ -1,7 +1,7 @@
 /* Runs the engine alone, without a master, for tests and benchmarks:
  *   engine_run [-s SHARDS] [-u USERS] [-t SECONDS] [-n REQUESTS] [-o STOP_TIMEOUT_S]
- * URL|scenario.json Prints one JSON object: what was counted, the CPU time of a request, the
- * memory. */
+ * [-c] [-p] URL|scenario.json Prints one JSON object: what was counted, the CPU time of a request,
+ * the memory. */
 #include "base/clock.h"
 #include "base/num.h"
 #include "worker/engine/engine.h"
@@ -44,7 +44,7 @@ static struct settings read_args(int argc, char **argv)
 {
     struct settings s = {.engine.shards = 1, .users = 10, .seconds = 2};
     int c;
-    while ((c = getopt(argc, argv, "s:u:t:n:o:c")) != -1) {
+    while ((c = getopt(argc, argv, "s:u:t:n:o:cp")) != -1) {
         switch (c) {
         case 's':
             s.engine.shards = (unsigned)number(optarg);
@@ -60,6 +60,9 @@ static struct settings read_args(int argc, char **argv)
             break;
         case 'c':
             s.engine.http = ENGINE_HTTP_CURL;
+            break;
+        case 'p':
+            s.engine.phases = true;
             break;
         case 'o':
             s.stop_timeout_s = number(optarg);
@@ -105,6 +108,24 @@ static void print_errors(const struct stats *stats)
     }
 }
 
+static void print_histogram(const char *name, const struct histogram *h)
+{
+    uint64_t p50, p99;
+    if (histogram_percentile(h, 0.5, &p50) && histogram_percentile(h, 0.99, &p99))
+        (void)printf(", \"%s\": {\"count\": %" PRIu64 ", \"p50_us\": %" PRIu64
+                     ", \"p99_us\": %" PRIu64 "}",
+                     name, h->count, p50, p99);
+}
+
+static void print_details(const struct stats_details *details)
+{
+    if (!details)
+        return;
+    print_histogram("service", &details->service_times);
+    for (int i = 0; i < STATS_PHASE_COUNT; i++)
+        print_histogram(stats_phase_name((enum stats_phase)i), &details->phases[i]);
+}
+
 static void print(const struct stats *stats, const struct engine_status *st, double cpu,
                   double wall)
 {
@@ -121,6 +142,7 @@ static void print(const struct stats *stats, const struct engine_status *st, dou
                  ", \"bytes\": %" PRIu64,
                  total->num_requests, total->num_failures, st->started, st->succeeded, st->failed,
                  st->interrupted, total->total_content_length_bytes);
+    print_details(total->details);
     (void)printf(", \"rps\": %.0f, \"us_per_req\": %.3f, \"cpu_s\": %.3f, \"p50_us\": %" PRIu64
                  ", \"p99_us\": %" PRIu64 ", \"peak_kb\": %ld, \"errors\": [",
                  (double)total->num_requests / wall,

@@ -49,8 +49,7 @@ static int start_shards(struct engine *e, const struct engine_options *options)
     rng_init(&seeds, options->seed ? options->seed : rng_seed_from_system());
     for (unsigned i = 0; i < e->shard_count; i++) {
         e->shards_ready++;
-        int rc = shard_init(&e->shards[i], e->plan, e->ops, e->wake_fd, options->limits,
-                            rng_u64(&seeds));
+        int rc = shard_init(&e->shards[i], e->plan, e->ops, e->wake_fd, options, rng_u64(&seeds));
         if (rc == 0)
             rc = shard_start(&e->shards[i]);
         if (rc < 0)

@@ -26,6 +26,7 @@ struct engine_options {
     unsigned shards;            /* 0: the CPUs that this process may use (affinity, cgroup quota) */
     struct stats_limits limits; /* of each shard's sets */
     uint64_t seed;              /* of all random choices; 0: from the system */
+    bool phases;                /* measure dns, connect, tls, first byte and body of requests */
 };
 
 /* Start the shards, without users. The plan must outlive the engine.

@@ -57,8 +57,8 @@ struct http_result {
     enum http_failure failure;
     unsigned status; /* 0 when there was no response */
     uint64_t body_bytes;
-    struct str
-        location; /* of a 3xx, as the server gave it, or ptr NULL; valid during the callback */
+    struct str location; /* of a 3xx, as the server wrote it; ptr NULL: none. During the callback */
+    const uint64_t *phases_us; /* by enum stats_phase; NULL: not measured. During the callback */
 };
 
 struct http_client;
@@ -70,6 +70,7 @@ typedef void http_done_fn(void *owner, const struct http_result *result, uint64_
 struct http_engine_setup {
     int epoll_fd; /* the shard's; data.ptr of what the engine adds is a struct loop_source */
     struct timers *timers; /* the shard's */
+    bool phases;           /* measure the phases of each request */
     http_done_fn *done;
 };
 

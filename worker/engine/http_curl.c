@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "worker/engine/timers.h"
+#include "worker/stats/details.h"
 
 #include <curl/curl.h>
 #include <stdlib.h>
@@ -225,11 +226,39 @@ static enum http_failure failure_of(CURL *easy, CURLcode code)
     }
 }
 
+/* Curl's times all count from the start of the transfer, and are 0 for a part it did not have. */
+static void read_phases(CURL *easy, uint64_t phases_us[static STATS_PHASE_COUNT])
+{
+    curl_off_t name = 0, connect = 0, tls = 0, first = 0, total = 0;
+    long opened = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &opened); /* all stay 0 when unknown */
+    (void)curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &name);
+    (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect);
+    (void)curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &tls);
+    (void)curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &first);
+    (void)curl_easy_getinfo(easy, CURLINFO_TOTAL_TIME_T, &total);
+    bool connects = opened > 0;
+    curl_off_t sent = !connects ? 0 : tls > connect ? tls : connect;
+    for (int i = 0; i < STATS_PHASE_COUNT; i++)
+        phases_us[i] = STATS_NO_TIME;
+    if (connects && name > 0)
+        phases_us[STATS_PHASE_DNS] = (uint64_t)name;
+    if (connects && connect > name)
+        phases_us[STATS_PHASE_CONNECT] = (uint64_t)(connect - name);
+    if (connects && tls > connect)
+        phases_us[STATS_PHASE_TLS] = (uint64_t)(tls - connect);
+    if (first > 0 && first >= sent) {
+        phases_us[STATS_PHASE_FIRST_BYTE] = (uint64_t)(first - sent);
+        phases_us[STATS_PHASE_BODY] = (uint64_t)(total - first);
+    }
+}
+
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
     long status = 0;
     struct curl_header *location = NULL;
     struct http_result result = {.failure = failure_of(c->easy, code)};
+    uint64_t phases_us[STATS_PHASE_COUNT];
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
     if (result.failure == HTTP_FAILURE_NONE && (status < 100 || status > 999))
         result.failure = HTTP_FAILURE_MALFORMED;
@@ -239,6 +268,10 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
     result.status = status >= 100 && status <= 999 ? (unsigned)status : 0;
     result.body_bytes = c->body_bytes;
     result.location = str_of(location ? location->value : NULL);
+    if (c->engine->setup.phases) {
+        read_phases(c->easy, phases_us);
+        result.phases_us = phases_us;
+    }
     c->busy = false;
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
     c->engine->setup.done(c->owner, &result, now_us);

@@ -14,6 +14,7 @@
 #include "worker/engine/resolver.h"
 #include "worker/engine/timers.h"
 #include "worker/engine/tls.h"
+#include "worker/stats/details.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -62,6 +63,17 @@ struct connection {
     struct http_parser parser;
 };
 
+/* When the parts of a request ended; 0: it had no such part. */
+struct marks {
+    uint64_t begun_us;
+    uint64_t resolved_us;
+    uint64_t connected_us;
+    uint64_t secured_us;
+    uint64_t sent_us;
+    uint64_t first_byte_us;
+    uint64_t phases_us[STATS_PHASE_COUNT]; /* made of them at the end */
+};
+
 struct http_client {
     struct http_engine *engine;
     void *owner;
@@ -72,6 +84,7 @@ struct http_client {
     uint64_t body_bytes;
     char *location; /* of the response, when it is a redirect; owned */
     struct timer timeout;
+    struct marks *marks; /* NULL: phases are not measured */
 };
 
 struct http_engine {
@@ -82,6 +95,32 @@ struct http_engine {
     struct connection *graveyard; /* an event of this turn may still point to one */
     char buffer[READ_BYTES];
 };
+
+/* --- phases --------------------------------------------------------------------------------- */
+
+#define MARK(client, what)                                                                         \
+    do {                                                                                           \
+        if (__builtin_expect((client)->marks != NULL, 0))                                          \
+            (client)->marks->what = clock_mono_us();                                               \
+    } while (0)
+
+static uint64_t part(uint64_t from_us, uint64_t to_us)
+{
+    return from_us && to_us ? to_us - from_us : STATS_NO_TIME;
+}
+
+static const uint64_t *phases_of(struct http_client *client, uint64_t now_us)
+{
+    struct marks *m = client->marks;
+    if (!m)
+        return NULL;
+    m->phases_us[STATS_PHASE_DNS] = part(m->begun_us, m->resolved_us);
+    m->phases_us[STATS_PHASE_CONNECT] = part(m->resolved_us, m->connected_us);
+    m->phases_us[STATS_PHASE_TLS] = part(m->connected_us, m->secured_us);
+    m->phases_us[STATS_PHASE_FIRST_BYTE] = part(m->sent_us, m->first_byte_us);
+    m->phases_us[STATS_PHASE_BODY] = part(m->first_byte_us, now_us);
+    return m->phases_us;
+}
 
 /* --- connections ---------------------------------------------------------------------------- */
 
@@ -140,6 +179,7 @@ static void fail(struct connection *c, enum http_failure failure, uint64_t now_u
     struct http_result result = {.failure = failure, .status = c->parser.status};
     struct http_client *client = c->client;
     close_connection(c);
+    result.phases_us = phases_of(client, now_us);
     finish(client, &result, now_us);
 }
 
@@ -154,7 +194,9 @@ static void succeed(struct connection *c)
     c->phase = PHASE_IDLE;
     if (!c->parser.keep_alive || client->request->close)
         close_connection(c);
-    finish(client, &result, clock_mono_us());
+    uint64_t now_us = clock_mono_us();
+    result.phases_us = phases_of(client, now_us);
+    finish(client, &result, now_us);
 }
 
 static enum http_failure failure_of_errno(int error)
@@ -211,6 +253,7 @@ static int connect_to(struct connection *c, const struct resolver_address *addre
 static enum http_failure open_socket(struct connection *c)
 {
     enum http_failure failure = HTTP_FAILURE_NAME;
+    MARK(c->client, resolved_us);
     while (c->tries_left > 0) {
         const struct resolver_address *address = resolver_next(c->target->name);
         c->tries_left--;
@@ -264,6 +307,7 @@ static void handshake(struct connection *c, uint64_t now_us)
     ERR_clear_error();
     int rc = SSL_connect(c->ssl);
     if (rc == 1) {
+        MARK(c->client, secured_us);
         enum http_failure failure = send_request(c);
         if (failure != HTTP_FAILURE_NONE)
             lost(c, failure, now_us);
@@ -297,6 +341,7 @@ static void connected(struct connection *c, uint64_t now_us)
             fail(c, failure, now_us);
         return;
     }
+    MARK(c->client, connected_us);
     if (c->target->origin.tls) {
         c->ssl =
             tls_connect(c->client->engine->tls, &c->target->origin, &c->target->session, c->fd);
@@ -351,6 +396,8 @@ static enum http_failure send_request(struct connection *c)
     struct str all = c->client->request->bytes;
     enum http_failure failure = HTTP_FAILURE_NONE;
     c->phase = PHASE_BUSY;
+    if (c->sent == 0)
+        MARK(c->client, sent_us);
     while (c->sent < all.len) {
         ssize_t n = send_some(c, str_sub(all, c->sent, all.len), &failure);
         if (n < 0)
@@ -495,6 +542,8 @@ static void read_response(struct connection *c, uint64_t now_us)
             lost(c, failure, now_us);
             return;
         }
+        if (c->client->marks && c->client->marks->first_byte_us == 0)
+            MARK(c->client, first_byte_us);
         if (!parse(c, (struct str){c->client->engine->buffer, (size_t)n}, now_us))
             return;
         if (!c->ssl && n < READ_BYTES)
@@ -663,6 +712,8 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
         client->location = NULL;
     }
     client->busy = c;
+    if (client->marks)
+        *client->marks = (struct marks){.begun_us = now_us};
     c->retried = false;
     enum http_failure failure = begin_on(c, now_us);
     if (failure != HTTP_FAILURE_NONE && may_retry(c)) {
@@ -691,17 +742,22 @@ static void client_free(struct http_client *client)
         bury(c);
     }
     free(client->location);
+    free(client->marks);
     free(client);
 }
 
 static struct http_client *client_new(struct http_engine *e, void *owner, bool insecure)
 {
     struct http_client *client = calloc(1, sizeof *client);
-    if (client) {
-        client->engine = e;
-        client->owner = owner;
-        client->insecure = insecure;
-        client->timeout.fire = timed_out;
+    if (!client)
+        return NULL;
+    client->engine = e;
+    client->owner = owner;
+    client->insecure = insecure;
+    client->timeout.fire = timed_out;
+    if (e->setup.phases && !(client->marks = calloc(1, sizeof *client->marks))) {
+        free(client);
+        return NULL;
     }
     return client;
 }

@@ -4,6 +4,7 @@
 #include "worker/engine/shard.h"
 
 #include "base/clock.h"
+#include "worker/engine/engine.h"
 #include "worker/engine/user.h"
 
 #include <stdlib.h>
@@ -272,7 +273,7 @@ static int new_sets(struct shard *s, struct stats_limits limits)
     return 0;
 }
 
-static int open_loop(struct shard *s)
+static int open_loop(struct shard *s, bool phases)
 {
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->mail.wake_shard_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -282,12 +283,17 @@ static int open_loop(struct shard *s)
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = &s->mail_source};
     if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->mail.wake_shard_fd, &event) < 0)
         return -errno;
-    struct http_engine_setup setup = {s->epoll_fd, &s->timers, user_request_done};
+    struct http_engine_setup setup = {
+        .epoll_fd = s->epoll_fd,
+        .timers = &s->timers,
+        .phases = phases,
+        .done = user_request_done,
+    };
     return s->ops->open(&setup, &s->http);
 }
 
 int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *ops,
-               int wake_engine_fd, struct stats_limits limits, uint64_t seed)
+               int wake_engine_fd, const struct engine_options *options, uint64_t seed)
 {
     size_t n = plan->class_count;
     *s = (struct shard){.plan = plan, .ops = ops, .epoll_fd = -1};
@@ -304,8 +310,8 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     s->users = calloc(n, sizeof *s->users);
     if (!s->mail.running || !s->running || !s->to_start || !s->users)
         return -ENOMEM;
-    int rc = new_sets(s, limits);
-    return rc < 0 ? rc : open_loop(s);
+    int rc = new_sets(s, options->limits);
+    return rc < 0 ? rc : open_loop(s, options->phases);
 }
 
 int shard_start(struct shard *s)

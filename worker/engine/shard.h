@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 
+struct engine_options;
 struct user;
 
 /* Users that the shard must run, by class, and how surplus ones end. */
@@ -112,7 +113,7 @@ struct shard {
 /* Prepare a shard; the thread is not started. wake_engine_fd is borrowed.
  * 0, -ENOMEM, -EMFILE. A failed shard still wants shard_done. */
 MUST_USE int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *ops,
-                        int wake_engine_fd, struct stats_limits limits, uint64_t seed);
+                        int wake_engine_fd, const struct engine_options *options, uint64_t seed);
 MUST_USE int shard_start(struct shard *s);
 /* Ask it to end, wait for it, free all. */
 void shard_done(struct shard *s);

@@ -1,5 +1,5 @@
 /* Timers of a shard: a hierarchical wheel, so that setting and cancelling cost the same for ten
- * timers and for a million. Ticks are 1,024 µs: no timer fires early, and at most one tick late
+ * timers and for a million. Ticks are 64 µs: no timer fires early, and at most one tick late
  * when the loop is not. The shard's thread only; timers are embedded in what they belong to. */
 #ifndef CICADA_WORKER_ENGINE_TIMERS_H
 #define CICADA_WORKER_ENGINE_TIMERS_H
@@ -8,9 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TIMERS_TICK_SHIFT 10  /* 1,024 µs */
+#define TIMERS_TICK_SHIFT 6   /* 64 µs */
 #define TIMERS_SLOTS      256 /* a level */
-#define TIMERS_LEVELS     4   /* 2^32 ticks: 50 days; what lies beyond waits in the last slot */
+#define TIMERS_LEVELS     4   /* 2^32 ticks: 3 days; what lies beyond waits in the last slot */
 
 struct timer {
     struct timer *next; /* NULL: not set */

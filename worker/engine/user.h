@@ -32,9 +32,11 @@ struct user {
     struct http_client *client;
     struct binding *binding;
     struct user_redirect *redirect; /* NULL: not following one */
-    uint64_t request_start_us;
-    uint64_t task_start_us; /* when the task was to start, for pacing */
-    uint64_t end_by_us;     /* once ending */
+    uint64_t request_start_us;      /* from which its response time counts */
+    uint64_t request_sent_us;       /* when it was really begun */
+    uint64_t task_start_us;         /* when the task was to start */
+    uint64_t paced_from_us;         /* the next task is to start one period after this */
+    uint64_t end_by_us;             /* once ending */
     uint32_t class;
     uint32_t task;
     uint32_t step;

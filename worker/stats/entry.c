@@ -78,6 +78,7 @@ void stats_entry_free(struct stats_entry *e)
 {
     if (!e)
         return;
+    stats_details_free(e->details);
     histogram_done(&e->response_times);
     if (e->buckets)
         stats_seconds_done(&e->buckets->slow);
@@ -148,6 +149,8 @@ int stats_entry_reserve(struct stats_entry *into, const struct stats_entry *from
         if (rc == 0)
             rc = stats_seconds_reserve(&into->buckets->slow, from->buckets->slow.count);
     }
+    if (rc == 0)
+        rc = stats_details_reserve(&into->details, from->details);
     return rc < 0 ? rc : histogram_reserve(&into->response_times, &from->response_times);
 }
 
@@ -163,6 +166,8 @@ int stats_entry_merge(struct stats_entry *into, const struct stats_entry *from)
     int rc = stats_entry_reserve(into, from);
     if (rc == 0)
         rc = histogram_merge(&into->response_times, &from->response_times);
+    if (rc == 0)
+        rc = stats_details_merge(&into->details, from->details);
     if (rc < 0)
         return rc;
     into->num_requests += from->num_requests;
@@ -208,6 +213,7 @@ void stats_entry_clear(struct stats_entry *e, double start_time_s)
         stats_seconds_clear(&e->buckets->slow);
     }
     histogram_clear(&e->response_times);
+    stats_details_clear(e->details);
 }
 
 bool stats_entry_next_bucket(const struct stats_entry *e, uint32_t *position, uint64_t *ret_ms,

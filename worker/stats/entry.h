@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "worker/stats/details.h"
 #include "worker/stats/histogram.h"
 
 #include <stdbool.h>
@@ -51,6 +52,7 @@ struct stats_entry {
     struct stats_seconds num_fail_per_sec;
     struct stats_buckets *buckets;
     struct histogram response_times; /* microseconds, 3 digits */
+    struct stats_details *details;   /* NULL: none measured */
 };
 
 struct stats_error {

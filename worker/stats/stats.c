@@ -180,6 +180,12 @@ void stats_record(struct stats *s, uint32_t slot, const struct stats_sample *sam
         s->lost_samples++;
 }
 
+void stats_record_times(struct stats *s, uint32_t slot, const struct stats_times *times)
+{
+    if (!stats_details_record(&s->entries[slot]->details, times))
+        s->lost_samples++;
+}
+
 /* --- errors --------------------------------------------------------------------------------- */
 
 static size_t error_hash(uint32_t slot, struct str text)

@@ -43,6 +43,10 @@ MUST_USE int stats_slot(struct stats *s, struct str method, struct str name, uin
  * and stats_lost_samples tells. */
 void stats_record(struct stats *s, uint32_t slot, const struct stats_sample *sample);
 
+/* Record the further times of a request that was recorded by stats_record; where they are measured.
+ */
+void stats_record_times(struct stats *s, uint32_t slot, const struct stats_times *times);
+
 /* Record the failure of a request that was (or will be) recorded by stats_record too, as Locust
  * does: num_failures, num_fail_per_sec and the error's row. The text is copied when new. */
 void stats_record_error(struct stats *s, uint32_t slot, struct str error, double wall_s);
