@@ -401,6 +401,15 @@ static int env_user_classes(struct parse *p, char *const envp[])
     return 0;
 }
 
+static int env_ready_wait(struct parse *p, char *const envp[])
+{
+    static const char name[] = "LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP";
+    struct str value = env_value(envp, name);
+    if (!value.ptr || num_parse_u64(str_trim(value), OPTIONS_MAX_READY_S, &p->o->ready_wait_s) == 0)
+        return 0;
+    return bad_value(p, name, "a number of seconds", value);
+}
+
 static int layer_environment(struct parse *p, char *const envp[])
 {
     p->layer = 2;
@@ -411,7 +420,8 @@ static int layer_environment(struct parse *p, char *const envp[])
         if (rc < 0)
             return rc;
     }
-    return env_user_classes(p, envp);
+    int rc = env_ready_wait(p, envp);
+    return rc < 0 ? rc : env_user_classes(p, envp);
 }
 
 static int unknown_key(struct parse *p, const char *where, struct str key)

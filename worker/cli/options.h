@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #define OPTIONS_MAX_FILE_BYTES (1u << 20) /* of one configuration file */
+#define OPTIONS_MAX_READY_S    86400      /* of waiting between two runs: a day is a mistake */
 #define OPTIONS_MAX_THREADS    1024       /* the engine's limit of shards */
 
 /* Texts end in NUL as well, and live until options_done. */
@@ -41,6 +42,7 @@ struct options {
     struct options_list exclude_tags;
     struct options_list user_classes; /* empty: all of the scenario's */
     uint64_t stop_timeout_s;
+    uint64_t ready_wait_s; /* between two runs, for slow networks; only from the environment */
     bool reset_stats;
     int64_t threads;   /* 0: the CPUs that this process may use */
     int64_t processes; /* as given; threads has its meaning already */

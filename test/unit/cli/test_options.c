@@ -204,6 +204,18 @@ static void test_url_and_user_classes(void **state)
     options_done(&o);
 }
 
+static void test_wait_between_runs(void **state)
+{
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("--worker -f x",
+                           "LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP=7", "", &o, &err),
+                     0);
+    assert_int_equal(o.ready_wait_s, 7);
+    options_done(&o);
+}
+
 static void test_processes_are_threads(void **state)
 {
     (void)state;
@@ -319,6 +331,9 @@ static void test_mistakes(void **state)
         {"--worker -f x --master-host=", "", "", "--master-host: must not be empty"},
         {"", "LOCUST_MODE_WORKER=ja", "",
          "LOCUST_MODE_WORKER: must be true, false, yes, no, on, off, 1 or 0, not 'ja'"},
+        {"", "LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP=1s", "",
+         "LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP: must be a number of seconds, not "
+         "'1s'"},
         {"", "LOCUST_TAGS=[[1]]", "", "LOCUST_TAGS: a list may hold texts and numbers only"},
         {"", "", "#\nmaster_port = 1",
          "locust.conf:2: unknown key 'master_port': did you mean 'master-port'?"},
@@ -415,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_switch_off_overrules),
         cmocka_unit_test(test_later_file_is_weightier),
         cmocka_unit_test(test_url_and_user_classes),
+        cmocka_unit_test(test_wait_between_runs),
         cmocka_unit_test(test_processes_are_threads),
         cmocka_unit_test(test_ignored_flags_are_told_once),
         cmocka_unit_test(test_help_and_version_come_first),
