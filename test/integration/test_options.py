@@ -20,7 +20,7 @@ results = []
 for case in json.load(sys.stdin):
     os.chdir(case["folder"])
     os.environ.clear()
-    os.environ.update(clean, HOME=case["folder"] + "/home", **case["env"])
+    os.environ.update(clean, HOME=case["folder"] + "/me", **case["env"])
     errors = io.StringIO()
     try:
         with contextlib.redirect_stderr(errors):
@@ -143,18 +143,18 @@ def toml(r, short):
 
 
 def make_case(r, folder):
-    os.makedirs(folder + "/home")
+    os.makedirs(folder + "/me")
     short = r.random() < 0.5
     args, env = arguments(r, short), environment(r, short)
     if r.random() < 0.5:
         write(folder + "/locust.conf", config(r, short))
     if r.random() < 0.3:
-        write(folder + "/home/.locust.conf", config(r, short))
+        write(folder + "/me/.locust.conf", config(r, short))
     if r.random() < 0.2:
         write(folder + "/pyproject.toml", toml(r, short))
     if r.random() < 0.2:
-        write(folder + "/home/more.conf", config(r, short))
-        args += [] if "--" in args else ["--config", r.choice(["~/more.conf", "home/more.conf"])]
+        write(folder + "/me/more.conf", config(r, short))
+        args += [] if "--" in args else ["--config", r.choice(["~/more.conf", "me/more.conf"])]
     return {"folder": folder, "args": args, "env": env}
 
 
@@ -180,7 +180,7 @@ def from_locust(cases):
 def from_ours(case):
     env = {k: v for k, v in os.environ.items() if not k.startswith("LOCUST_")}
     child = subprocess.run([DUMP] + case["args"], cwd=case["folder"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                           env=dict(env, HOME=case["folder"] + "/home", **case["env"]))
+                           env=dict(env, HOME=case["folder"] + "/me", **case["env"]))
     assert child.returncode in (0, 2), child
     if child.returncode == 2:
         assert len(child.stderr.splitlines()) == 1
