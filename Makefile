@@ -65,7 +65,19 @@ SRC_proto_locust := \
 	proto/locust/value.c \
 	proto/locust/watch.c
 
-SRC_facts :=
+SRC_facts := \
+	facts/actors.c \
+	facts/base64.c \
+	facts/credentials.c \
+	facts/exec_plugin.c \
+	facts/facts.c \
+	facts/frontiers.c \
+	facts/json.c \
+	facts/json_scan.c \
+	facts/kubeconfig.c \
+	facts/lists.c \
+	facts/quantity.c \
+	facts/read.c
 
 SRC_telemetry := \
 	telemetry/answer.c \
