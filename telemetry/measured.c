@@ -27,8 +27,8 @@ static struct measure single(const struct profile_measurement *m, const struct q
     if (o->err.code < 0 || o->answer.count == 0)
         return MEASURE_UNKNOWN;
     if (o->answer.count > 1) {
-        notes_add(notes, "%s: %zu series where one was expected, ignoring", m->name,
-                  o->answer.count);
+        notes_add(notes, "server telemetry: %s: %zu series where one was expected, ignoring",
+                  m->name, o->answer.count);
         return MEASURE_UNKNOWN;
     }
     const struct answer_series *s = &o->answer.series[0];
@@ -73,7 +73,8 @@ static int take_packing(const struct profile_measurement *m, const struct query_
 {
     int rc = packing_of(&o->answer, m->process, m->state, m->busy, steady, &ret->packing);
     if (rc == -ERANGE)
-        notes_add(notes, "%s: more than %d processes, ignoring", m->name, PACKING_PROCESSES_MAX);
+        notes_add(notes, "server telemetry: %s: more than %d processes, ignoring", m->name,
+                  PACKING_PROCESSES_MAX);
     ret->distribution = ret->packing.summary;
     return rc == -ERANGE ? 0 : rc;
 }

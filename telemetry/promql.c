@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
 
 #define TIME_MAX_S 1e11 /* far beyond any run; keeps every number printable without an exponent */
@@ -59,10 +60,9 @@ int promql_selector_parse(struct str text, struct promql_selector *ret, struct e
 
 int promql_add_time(struct buf *b, double wall_s)
 {
-    wall_s = fmin(fmax(wall_s, 0), TIME_MAX_S);
-    double whole = floor(wall_s);
-    int ms = (int)floor((wall_s - whole) * 1000);
-    return ms ? buf_printf(b, "%.0f.%03d", whole, ms) : buf_printf(b, "%.0f", whole);
+    uint64_t ms = (uint64_t)llround(fmin(fmax(wall_s, 0), TIME_MAX_S) * 1000);
+    int rc = buf_printf(b, "%" PRIu64, ms / 1000);
+    return rc < 0 || ms % 1000 == 0 ? rc : buf_printf(b, ".%03" PRIu64, ms % 1000);
 }
 
 int promql_add_duration(struct buf *b, double seconds)
