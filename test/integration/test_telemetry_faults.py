@@ -18,7 +18,7 @@ TOOL = os.environ.get("CICADA_TELEMETRY_HARVEST", os.path.join(ROOT, "build", "t
 
 START = 1_700_000_000
 QUERIES = 29  # of the substrate profile
-SLACK_S = 2.5  # for a busy machine
+SLACK_S = 10  # for a busy machine; far less than what a fault would cost
 
 
 def harvest(url, *args):
@@ -140,9 +140,10 @@ ERROR = json.dumps({"status": "error", "errorType": "bad_data", "error": "invali
         "login"])
 def test_refused_in_one_line(serve, answer, why):
     server = serve(answer)
-    found = harvest(server.url)
+    now = time.time()
+    found = harvest(server.url, "--run", "%r:%r" % (now - 10, now))
     assert_nothing(found, "Prometheus at %s/: %s" % (server.url, why))
-    assert len(server.requests) == 1 and found["seconds"] < SLACK_S  # no lag is waited for
+    assert len(server.requests) == 1 and found["seconds"] < SLACK_S  # the lag of 70 s is not waited for
 
 
 def test_absent():
