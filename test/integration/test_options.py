@@ -30,6 +30,15 @@ for case in json.load(sys.stdin):
         results.append(errors.getvalue())
 json.dump(results, sys.stdout)
 """
+# name, letter, variable and number of values of each flag
+LOCUSTS_TABLE = r"""
+from locust.argument_parser import get_parser
+for action in get_parser()._actions:
+    names = sorted(action.option_strings, key=len)
+    if names:
+        print(names[-1], names[0] if len(names) > 1 else "", action.env_var or "",
+              "1" if action.nargs is None else str(action.nargs), sep="\t")
+"""
 NUMBERS = ["worker", "headless", "reset_stats", "master_port", "stop_timeout", "processes"]
 TEXTS = ["master_host", "locustfile", "host", "logfile"]
 LISTS = ["tags", "exclude_tags", "user_classes"]
@@ -186,6 +195,15 @@ def from_ours(case):
         assert len(child.stderr.splitlines()) == 1
         return None, child.stderr.decode()
     return {line.split("\t")[0]: line.split("\t")[1:] for line in child.stdout.decode().splitlines()}, ""
+
+
+def test_every_flag_of_locust_is_known():
+    """Under the same letter and variable, and with as many values, or its value would be taken for something else."""
+    ours = {line.split("\t")[0]: line for line in subprocess.check_output([DUMP], text=True).splitlines()}
+    theirs = subprocess.check_output([sys.executable, "-c", LOCUSTS_TABLE], text=True).splitlines()
+    assert len(theirs) > 50
+    for line in theirs:
+        assert ours.get(line.split("\t")[0]) == line
 
 
 def test_options_are_read_as_locust_reads_them(tmp_path):

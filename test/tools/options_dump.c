@@ -1,5 +1,7 @@
 /* What a command line, the environment and the configuration files of the working folder say, one
- * option a line; exits 2 with the reason on stderr when they are refused. */
+ * option a line; exits 2 with the reason on stderr when they are refused. Without arguments: the
+ * table of flags. */
+#include "worker/cli/flags.h"
 #include "worker/cli/options.h"
 
 #include <inttypes.h>
@@ -24,9 +26,23 @@ static void print_number(const char *name, int64_t number)
     printf("%s\t%" PRId64 "\n", name, number);
 }
 
+static void print_table(void)
+{
+    for (size_t i = 0; i < flag_count; i++) {
+        const struct flag *f = &flag_table[i];
+        printf("%s\t%s\t%s\t%s\n", f->name, f->letter ? f->letter : "", f->env ? f->env : "",
+               f->kind == FLAG_SWITCH ? "0"
+               : f->kind == FLAG_LIST ? "*"
+                                      : "1");
+    }
+}
+
 int main(int argc, char *argv[])
 {
-    (void)argc; /* argv ends with NULL */
+    if (argc < 2) {
+        print_table();
+        return 0;
+    }
     struct options o;
     struct err err = {0};
     if (options_read(argv, environ, &o, &err) < 0) {

@@ -10,8 +10,8 @@
 static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Tags", "Log", "Other"};
 
 static const char before[] =
-    "Usage: cicada --worker [--master-host HOST] -f SCENARIO [FLAG ...] [USER_CLASS ...]\n"
-    "       cicada --worker [--master-host HOST] http://HOST/PATH [FLAG ...]\n"
+    "Usage: cicada --worker --master-host HOST -f SCENARIO [FLAG ...]\n"
+    "       cicada --worker --master-host HOST http://HOST/PATH [FLAG ...]\n"
     "\n"
     "A load worker for a Locust master. It takes the flags, environment variables and\n"
     "configuration files of 'locust --worker'.\n";
