@@ -9,9 +9,9 @@
  * is kept readable while ZeroMQ says that a frame waits.
  *
  * Replacing the socket is the one way to begin anew, for the caller (link_reopen) and on the tick:
- * when ZeroMQ ended the session for good (it does after a protocol error), and when nothing stood
- * for a while. The latter alternates between "IPv6 where there is" and IPv4 alone, because ZeroMQ
- * tries only the first address of a name that has both kinds. */
+ * when ZeroMQ ended the session for good (it does after a protocol error), and when a name was
+ * tried in vain a few times. The latter alternates between "IPv6 where there is" and IPv4 alone,
+ * because ZeroMQ tries only the first address of a name that has both kinds. */
 #include "proto/locust/link.h"
 
 #include "base/clock.h"
@@ -30,11 +30,11 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define CLOSE_WAIT_MS   1000      /* for ZeroMQ's thread, which may be resolving a name */
-#define TICK_S          1         /* how often an unconnected link looks at itself */
-#define REDIAL_AFTER_US 10000000u /* nothing stood for so long: replace the socket */
-#define DROP_AT_ONCE    64        /* messages of a peer that is no ZeroMQ server, in one call */
-#define HOST_PART_BYTES 128       /* of the identity */
+#define CLOSE_WAIT_MS   1000 /* for ZeroMQ's thread, which may be resolving a name */
+#define TICK_S          1    /* how often an unconnected link looks at itself */
+#define FAMILY_FAILURES 3    /* attempts in vain before the other kind of address is tried */
+#define DROP_AT_ONCE    64   /* messages of a peer that is no ZeroMQ server, in one call */
+#define HOST_PART_BYTES 128  /* of the identity */
 #define ENDPOINT_BYTES  (LINK_MAX_HOST_BYTES + sizeof "tcp://[]:65535")
 
 struct link {
@@ -50,7 +50,6 @@ struct link {
     bool released;   /* ZeroMQ's threads have let go of the last socket that was closed */
     zmq_msg_t frame; /* what link_receive gave out */
     struct watch watch;
-    uint64_t opened_us;
     bool dual_stack; /* the host can do IPv6, and its sockets do both */
     bool ipv4_only;  /* the present socket's choice */
     uint64_t opened_count;
@@ -317,7 +316,6 @@ static void close_socket(struct link *l, int linger_ms, int wait_ms)
 
 static int open_socket(struct link *l)
 {
-    l->opened_us = clock_mono_us();
     l->opened_count++;
     watch_init(&l->watch, l->watch.numeric_host);
     l->socket = zmq_socket(l->context, ZMQ_DEALER);
@@ -346,18 +344,19 @@ static void hear(struct link *l)
     set_ticking(l, !l->watch.connected && !l->drained);
 }
 
-/* On the tick of an unconnected link: does ZeroMQ still try, and has it tried this way for long? */
+/* On the tick of an unconnected link: does ZeroMQ still try, and does it try the right way? */
 static void look_after(struct link *l)
 {
     uint64_t ticks;
     if (read(l->tick_fd, &ticks, sizeof ticks) != sizeof ticks)
         return;
     hear(l);
-    bool stale = clock_mono_us() - l->opened_us >= REDIAL_AFTER_US;
-    if (l->watch.connected || l->drained || (l->socket && !l->watch.gave_up && !stale))
+    bool other_family =
+        l->dual_stack && !l->watch.numeric_host && l->watch.failures >= FAMILY_FAILURES;
+    if (l->watch.connected || l->drained || (l->socket && !l->watch.gave_up && !other_family))
         return;
     const char *status = l->watch.status;
-    if (stale)
+    if (other_family)
         l->ipv4_only = !l->ipv4_only;
     close_socket(l, 0, 0);        /* no connection stands that would have to go first */
     if (open_socket(l) == 0)      /* else the next tick tries again */
@@ -439,19 +438,29 @@ int link_fd(const struct link *l)
     return l->epoll_fd;
 }
 
+/* The master's ROUTER forgets an identity only when its own thread has looked twice after the end
+ * of the connection, and ignores for good who comes back sooner. Hence the tick's pause before the
+ * same identity returns. */
 int link_reopen(struct link *l, bool keep_identity, struct err *err)
 {
+    int rc = 0;
     close_socket(l, 0, CLOSE_WAIT_MS); /* later than that: the new one is tried all the same */
-    if (!keep_identity)
+    if (keep_identity) {
+        watch_init(&l->watch, l->watch.numeric_host);
+        set_ticking(l, false); /* a whole tick from now */
+        set_ticking(l, true);
+    } else {
         take_identity(l);
-    int rc = open_socket(l);
+        rc = open_socket(l);
+    }
     show_waiting(l);
     return rc < 0 ? err_set(err, rc, "ZeroMQ: %s", zmq_strerror(-rc)) : 0;
 }
 
+/* ZeroMQ would take a frame for a connection that it reported lost a moment ago, and drop it. */
 int link_send(struct link *l, struct str frame)
 {
-    if (!l->socket)
+    if (!link_connected(l))
         return -EAGAIN;
     int rc = zmq_send(l->socket, frame.ptr, frame.len, ZMQ_DONTWAIT) < 0 ? -errno : 0;
     show_waiting(l);

@@ -39,10 +39,11 @@ struct str link_node_id(const struct link *l);
  * readable misses nothing and does not spin; look at link_connected afterwards to see a change. */
 int link_fd(const struct link *l);
 
-/* Close at once (linger 0), take a fresh identity unless keep_identity, and connect anew. Waits
- * until the old connection is closed, at most 1 s, so that the master sees it go before the same
- * identity returns. 0 or the errno with the reason in err; the link stays usable: it tries again by
- * itself each second, and link_reopen may be called again. */
+/* Close at once (linger 0; waits for it at most 1 s), then connect with a fresh identity; or a
+ * second later with the same one, which a ROUTER ignores when it returns too soon after (or during)
+ * its last connection: keep it only where the master expects it, and take a fresh one when it stays
+ * silent. 0 or the errno with the reason in err; the link stays usable: it tries again by itself
+ * each second, and link_reopen may be called again. */
 MUST_USE int link_reopen(struct link *l, bool keep_identity, struct err *err);
 
 /* Queue one frame for the standing connection. 0; -EAGAIN (not connected, or the queue is full:

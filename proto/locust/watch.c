@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <zmq.h>
 
+static const char not_zeromq[] = "handshake failed: not a ZeroMQ server";
+
 void watch_init(struct watch *w, bool numeric_host)
 {
     *w = (struct watch){.status = "connecting", .numeric_host = numeric_host};
@@ -20,15 +22,20 @@ static const char *failed_handshake(unsigned event, unsigned value)
         return "handshake failed: the server asks for authentication";
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && value == EAGAIN)
         return "handshake failed: no answer, probably not a ZeroMQ server";
-    return "handshake failed: not a ZeroMQ server";
+    return not_zeromq;
 }
 
-/* The usual orders of events (libzmq 4.3):
- *   refused            CONNECT_DELAYED, CLOSED, CONNECT_RETRIED
- *   name not found     CONNECT_RETRIED alone; so does an immediate ENETUNREACH
- *   not ZeroMQ         CONNECT_DELAYED, CONNECTED, HANDSHAKE_FAILED_*, DISCONNECTED,
- * CONNECT_RETRIED a broken ZMTP      the same without the last: the session is over for good a
- * master           CONNECT_DELAYED, CONNECTED, HANDSHAKE_SUCCEEDED it goes            DISCONNECTED,
+/* The usual orders of events (libzmq 4.3), without ZMQ_EVENT_:
+ *
+ * refused: CONNECT_DELAYED, CLOSED, CONNECT_RETRIED
+ *
+ * name not found, or an immediate ENETUNREACH: CONNECT_RETRIED alone
+ *
+ * not ZeroMQ: CONNECT_DELAYED, CONNECTED, HANDSHAKE_FAILED_*, DISCONNECTED, CONNECT_RETRIED
+ *
+ * broken ZMTP: the same without the last, and perhaps without the failure; the session is over
+ *
+ * a master that comes and goes: CONNECT_DELAYED, CONNECTED, HANDSHAKE_SUCCEEDED, DISCONNECTED,
  * CONNECT_RETRIED */
 void watch_event(struct watch *w, unsigned event, unsigned value, uint64_t now_us)
 {
@@ -39,6 +46,7 @@ void watch_event(struct watch *w, unsigned event, unsigned value, uint64_t now_u
         break;
     case ZMQ_EVENT_CONNECTED: /* without CONNECT_DELAYED when it stood at once */
         w->begun = true;
+        w->explained = false;
         break;
     case ZMQ_EVENT_CLOSED:
         w->status = failed_connect(w, now_us);
@@ -51,10 +59,13 @@ void watch_event(struct watch *w, unsigned event, unsigned value, uint64_t now_u
     case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
     case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
         w->status = failed_handshake(event, value);
+        w->explained = true;
         break;
     case ZMQ_EVENT_DISCONNECTED:
         if (w->connected)
             w->status = "connection lost";
+        else if (!w->explained)
+            w->status = not_zeromq;
         w->connected = false;
         w->gave_up = true; /* until CONNECT_RETRIED follows */
         break;
@@ -62,6 +73,7 @@ void watch_event(struct watch *w, unsigned event, unsigned value, uint64_t now_u
         if (!w->begun)
             w->status = w->numeric_host ? "no route to it" : "name not found, or no route to it";
         w->begun = w->gave_up = false;
+        w->failures++;
         break;
     default:
         break;

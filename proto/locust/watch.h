@@ -16,6 +16,8 @@ struct watch {
     bool connected;     /* TCP and ZMTP handshake stand */
     bool greeted;       /* a handshake succeeded since watch_init: the peer is a ZeroMQ server */
     bool gave_up;       /* ZeroMQ ended the session and will not connect again by itself */
+    unsigned failures;  /* attempts that came to nothing since watch_init */
+    bool explained;     /* the present handshake's failure was told */
     bool begun;         /* the present attempt got as far as a TCP connect */
     uint64_t begun_us;
 };

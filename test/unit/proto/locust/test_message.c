@@ -16,6 +16,9 @@
     "d927686f73742d615f3031323334353637383961626364656630313233343536373839616263646566"
 #define NODE STR("host-a_0123456789abcdef0123456789abcdef")
 
+#define NOT_A_NUMBER ((double)NAN)
+#define INFINITE     ((double)INFINITY)
+
 /* Memory of jansson counts in allocation-failure tests too. */
 static void *json_malloc(size_t n)
 {
@@ -306,13 +309,13 @@ static void test_numbers_that_are_not_finite_never_go_out(void **state)
     struct buf out;
     buf_init(&out, 10000);
     struct wire_entry entry = {
-        .start_time = NAN,
-        .last_request_timestamp = {true, INFINITY},
-        .total_response_time = -INFINITY,
-        .max_response_time = NAN,
-        .min_response_time = {true, NAN},
+        .start_time = NOT_A_NUMBER,
+        .last_request_timestamp = {true, INFINITE},
+        .total_response_time = -INFINITE,
+        .max_response_time = NOT_A_NUMBER,
+        .min_response_time = {true, NOT_A_NUMBER},
     };
-    struct wire_error error = {.first_seen = NAN, .last_seen = INFINITY};
+    struct wire_error error = {.first_seen = NOT_A_NUMBER, .last_seen = INFINITE};
     struct message_stats stats = {
         .entries = &entry, .entry_count = 1, .errors = &error, .error_count = 1};
     assert_int_equal(message_encode_stats(&out, NODE, &stats), 0);
@@ -328,7 +331,7 @@ static void test_numbers_that_are_not_finite_never_go_out(void **state)
     assert_true(json_real_value(json_object_get(r, "first_seen")) == 0.0);
     json_decref(data);
 
-    struct message_heartbeat h = {"ready", NAN, {true, NAN}};
+    struct message_heartbeat h = {"ready", NOT_A_NUMBER, {true, NOT_A_NUMBER}};
     assert_int_equal(message_encode_heartbeat(&out, NODE, &h), 0);
     assert_null(memmem(out.ptr, out.len, "current_memory_usage", 20));
     buf_done(&out);
@@ -345,7 +348,7 @@ static void test_keys_of_response_times_are_numbers_of_their_own_kind(void **sta
     assert_int_equal(message_encode_stats(&out, NODE, &stats), 0);
     assert_int_equal(hex_add(&want, "83cb3fd6666666666666010502cb7e37e43c8800759c03"), 0);
     assert_non_null(memmem(out.ptr, out.len, want.ptr, want.len));
-    static const double bad[] = {-1, -0.5, NAN, INFINITY, -INFINITY};
+    static const double bad[] = {-1, -0.5, NOT_A_NUMBER, INFINITE, -INFINITE};
     buf_clear(&out);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct wire_bucket key = {bad[i], 1};
@@ -752,6 +755,37 @@ static void test_the_number_of_values_is_bounded(void **state)
     buf_done(&frame);
 }
 
+static void test_the_length_and_the_number_of_classes_are_bounded(void **state)
+{
+    (void)state;
+    struct message m;
+    struct err err = {0};
+    assert_int_equal(message_decode((struct str){"", MESSAGE_MAX_BYTES + 1u}, &m, &err), -ERANGE);
+    assert_string_equal(err.text, "message: larger than 67108864 bytes");
+
+    for (unsigned n = MESSAGE_MAX_CLASSES; n <= MESSAGE_MAX_CLASSES + 1; n++) {
+        struct buf frame;
+        buf_init(&frame, 1000000);
+        /* ["spawn", {"timestamp": 1, "user_classes_count": {"00000": 0, "00001": 0, …}}, ""] */
+        assert_int_equal(hex_add(&frame,
+                                 "93a5737061776e82a974696d657374616d7001b2757365725f636c6173736"
+                                 "5735f636f756e74de"),
+                         0);
+        assert_int_equal(buf_add_byte(&frame, (char)(n >> 8)), 0);
+        assert_int_equal(buf_add_byte(&frame, (char)n), 0);
+        for (unsigned i = 0; i < n; i++) {
+            assert_int_equal(buf_printf(&frame, "\xA5%05u", i), 0);
+            assert_int_equal(buf_add_byte(&frame, 0), 0);
+        }
+        assert_int_equal(buf_add_byte(&frame, '\xA0'), 0);
+        int rc = message_decode(buf_str(&frame), &m, NULL);
+        assert_int_equal(rc, n > MESSAGE_MAX_CLASSES ? -ERANGE : 0);
+        assert_int_equal(m.spawn.class_count, rc < 0 ? 0 : n);
+        message_done(&m);
+        buf_done(&frame);
+    }
+}
+
 static void test_decoding_survives_each_failing_allocation(void **state)
 {
     (void)state;
@@ -807,6 +841,7 @@ int main(void)
         cmocka_unit_test(test_what_is_no_message_is_refused_with_a_reason),
         cmocka_unit_test(test_nesting_is_bounded),
         cmocka_unit_test(test_the_number_of_values_is_bounded),
+        cmocka_unit_test(test_the_length_and_the_number_of_classes_are_bounded),
         cmocka_unit_test(test_decoding_survives_each_failing_allocation),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
