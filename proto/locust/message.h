@@ -18,9 +18,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define MESSAGE_MAX_BYTES          (64u << 20) /* a master that sends a locustfile or long options */
+#define MESSAGE_MAX_BYTES          (64u << 20) /* a locustfile, or long options */
 #define MESSAGE_MAX_DEPTH          32 /* nesting of containers; msgpack-c refuses more itself */
-#define MESSAGE_MAX_VALUES         (1u << 20) /* in one message; each takes up to 48 bytes unpacked */
+#define MESSAGE_MAX_VALUES         (1u << 20) /* in a message; up to 48 bytes each, unpacked */
 #define MESSAGE_MAX_CLASSES        10000      /* user classes in one spawn */
 #define MESSAGE_MAX_STOP_TIMEOUT_S 31536000   /* a year; longer ones are cut to it */
 #define MESSAGE_NODE_ID_BYTES      192        /* host part + '_' + 32 hex digits + NUL */
