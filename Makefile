@@ -148,7 +148,11 @@ SRC_worker_metrics :=
 SRC_worker_runner := \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
-	worker/runner/spawn.c
+	worker/runner/lines.c \
+	worker/runner/samples.c \
+	worker/runner/spawn.c \
+	worker/runner/usage.c \
+	worker/runner/worker.c
 
 SRC_worker_cli := \
 	worker/cli/config.c \

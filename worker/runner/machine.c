@@ -220,12 +220,16 @@ static void progress_stopping(struct machine *m)
 {
     bool running = users_are_waited_for(m);
     if (m->report == REPORT_FINAL) {
-        if (!report_is_in(m) || !machine_heard(m))
+        if (!report_is_in(m))
             return;
-        if (running) /* they had only just been started when the stop came */
+        if (running) { /* they had only just been started when the stop came */
             m->report = REPORT_NONE;
-        else
+        } else if (m->registration == REGISTRATION_NONE) { /* the link broke before an ack */
+            m->flush_first = true;
+            machine_set_state(m, RUNNER_READY, "stopped");
+        } else if (m->linked && !m->link_doubt) {
             finish_stopping(m);
+        }
     } else if (running) {
         periodic_report(m);
     } else {
@@ -251,12 +255,13 @@ static void enter_quitting(struct machine *m, double stop_timeout_s, const char 
 
 static void report_at_the_end(struct machine *m)
 {
+    bool last_word = m->report == REPORT_FINAL && !m->goodbye_sent;
     m->report = REPORT_NONE;
     if (!m->linked || m->registration == REGISTRATION_NONE)
         return;
     struct machine_action *a = machine_add(m, ACTION_SEND_STATS);
     a->no_users = m->leave_us != 0;
-    a->if_any = m->goodbye_sent;
+    a->if_any = !last_word;
 }
 
 static void say_goodbye(struct machine *m)
@@ -342,7 +347,7 @@ static void on_signal(struct machine *m, bool terminated)
 
 static void on_ack(struct machine *m, const struct message_ack *ack)
 {
-    if (m->state != RUNNER_READY || m->registration != REGISTRATION_ASKED)
+    if (!machine_attached(m) || m->registration != REGISTRATION_ASKED)
         return; /* a repeated one */
     m->acked_before = true;
     m->has_index = ack->has_index;
@@ -384,8 +389,8 @@ static void on_stop(struct machine *m)
 {
     m->deferred.any = false;
     switch (m->state) {
-    case RUNNER_READY:
-        if (m->registration == REGISTRATION_ACKED)
+    case RUNNER_READY: /* as Locust's worker, which answers each of several stops */
+        if (m->registration != REGISTRATION_NONE)
             enter_stopping(m);
         break;
     case RUNNER_SPAWNING:
@@ -499,7 +504,7 @@ static void on_bad_message(struct machine *m, struct str why)
 
 static void on_send_failed(struct machine *m, struct str why)
 {
-    if (!machine_attached(m))
+    if (!machine_attached(m) || m->registration == REGISTRATION_NONE)
         return;
     char text[MACHINE_TEXT_BYTES / 2];
     (void)snprintf(text, sizeof text, "%.*s", STR_ARG(why)); /* a cut reason is still one */

@@ -228,6 +228,9 @@ void machine_done(struct machine *m);
 void machine_handle(struct machine *m, const struct machine_event *event, uint64_t now_us,
                     struct machine_actions *ret);
 
+/* Seconds from outside as microseconds: not negative, not a number nor too large to wait for. */
+uint64_t machine_us(double seconds);
+
 /* The class's name to use towards the master: the plan's, or the one that stands for it. */
 struct str machine_class_name(const struct machine *m, size_t class_index);
 

@@ -21,7 +21,6 @@ void machine_stop_users(struct machine *m, double stop_timeout_s);
 bool machine_heard(const struct machine *m);
 /* At work for a master: ready, spawning, running or stopping. */
 bool machine_attached(const struct machine *m);
-uint64_t machine_us(double seconds);
 
 /* spawn.c */
 /* Answer a spawn message and go where it says, unless it is old. */

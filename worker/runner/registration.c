@@ -51,7 +51,8 @@ void registration_done(struct machine *m)
     m->beat_sent_us = m->heartbeat_us = m->now_us;
     m->stats_us = m->now_us + MACHINE_STATS_US;
     m->logs_us = m->now_us + MACHINE_LOGS_US;
-    spawn_take_deferred(m);
+    if (m->state == RUNNER_READY)
+        spawn_take_deferred(m);
 }
 
 static void ask(struct machine *m)

@@ -1,0 +1,32 @@
+/* A distributed run as a Locust master's worker: the shell around the state machine. It owns the
+ * link, the engine, the samples and the loop that joins them, all in the calling thread (the
+ * runner's); it returns when the worker is done. */
+#ifndef CICADA_WORKER_RUNNER_WORKER_H
+#define CICADA_WORKER_RUNNER_WORKER_H
+
+#include "base/err.h"
+#include "worker/engine/engine.h"
+#include "worker/scenario/plan.h"
+
+#include <stdbool.h>
+
+struct worker_options {
+    const char *master_host;
+    unsigned master_port;
+    const char *host;        /* --host; NULL: the scenario's, or the master's */
+    double stop_timeout_s;   /* --stop-timeout; the master's wins on stop and quit */
+    double master_timeout_s; /* without a master for so long: exit 1; 0: never */
+    double ready_wait_s;     /* LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP */
+    bool reset_stats;        /* --reset-stats */
+    int signal_fd;           /* a non-blocking signalfd for SIGINT and SIGTERM, or -1 */
+    struct engine_options engine;
+};
+
+/* Attach to the master and work for it until it says quit, a signal comes, or there is no master.
+ * SIGINT and SIGTERM are blocked by the caller in all threads. Logs what a person should know.
+ * 0 with the exit code of the process; -EINVAL (host: a user's mistake) and other errnos: it could
+ * not begin, err says why. */
+MUST_USE int worker_run(const struct worker_options *options, const struct plan *plan,
+                        int *ret_exit_code, struct err *err);
+
+#endif
