@@ -64,7 +64,7 @@ static int bind_task(struct binding *b, const struct plan_task *task, struct str
             .headers = request->headers,
             .header_count = request->header_count,
             .body = request->body,
-            .timeout_us = request->timeout_us,
+            .timeouts = request->timeouts,
         };
     }
     return 0;

@@ -292,6 +292,9 @@ void engine_status(struct engine *e, struct engine_status *ret)
         ret->in_flight += n->in_flight;
         if (n->interrupted_oldest_us > ret->interrupted_oldest_us)
             ret->interrupted_oldest_us = n->interrupted_oldest_us;
+        ret->connections_opened += r->http_counters.connections_opened;
+        ret->connections_failed += r->http_counters.connections_failed;
+        ret->retries += r->http_counters.retries;
         if (r->cpu_pct > ret->cpu_pct)
             ret->cpu_pct = r->cpu_pct;
         if (r->loop_lag_ms > ret->loop_lag_ms)

@@ -26,6 +26,9 @@ struct engine_options {
     unsigned shards;            /* 0: the CPUs that this process may use (affinity, cgroup quota) */
     struct stats_limits limits; /* of each shard's sets */
     uint64_t seed;              /* of all random choices; 0: from the system */
+    const struct str *sources;  /* local addresses to connect from, in turn: IPv4 or IPv6 in text
+                                 * form with a NUL behind it; must outlive the engine */
+    size_t source_count;        /* 0: the kernel chooses */
     bool phases;                /* measure dns, connect, tls, first byte and body of requests */
 };
 
@@ -81,6 +84,9 @@ struct engine_status {
     uint64_t interrupted; /* cut at the end of a user */
     uint64_t in_flight;
     uint64_t interrupted_oldest_us; /* age of the oldest one that was cut */
+    uint64_t connections_opened;
+    uint64_t connections_failed;
+    uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */
 };
 void engine_status(struct engine *e, struct engine_status *ret);
 

@@ -48,9 +48,9 @@ struct http_call {
     struct str url; /* absolute http or https; NUL-terminated */
     const struct plan_header *headers;
     size_t header_count;
-    struct str body;     /* ptr NULL: none */
-    uint64_t timeout_us; /* of the whole request; 0: none */
-    void *prepared;      /* the engine's, by http_ops.prepare */
+    struct str body; /* ptr NULL: none */
+    struct plan_timeouts timeouts;
+    void *prepared; /* the engine's, by http_ops.prepare */
 };
 
 struct http_result {
@@ -67,10 +67,20 @@ struct http_client;
  * of the same client. owner is what client_new was given. */
 typedef void http_done_fn(void *owner, const struct http_result *result, uint64_t now_us);
 
+/* Counted by an engine for the shard. */
+struct http_counters {
+    uint64_t connections_opened;
+    uint64_t connections_failed;
+    uint64_t retries; /* requests sent anew on a fresh connection: the kept-alive one was closed */
+};
+
 struct http_engine_setup {
     int epoll_fd; /* the shard's; data.ptr of what the engine adds is a struct loop_source */
-    struct timers *timers; /* the shard's */
-    bool phases;           /* measure the phases of each request */
+    struct timers *timers;     /* the shard's */
+    bool phases;               /* measure the phases of each request */
+    const struct str *sources; /* local addresses to connect from, in turn; NUL-terminated */
+    size_t source_count;       /* 0: the kernel chooses */
+    struct http_counters *counters;
     http_done_fn *done;
 };
 

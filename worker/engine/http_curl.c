@@ -16,6 +16,7 @@
 #include "worker/stats/details.h"
 
 #include <curl/curl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -34,7 +35,8 @@ struct http_engine {
     struct http_engine_setup setup;
     CURLM *multi;
     struct timer timer;
-    bool kick;                    /* curl wants to be called at once */
+    bool kick; /* curl wants to be called at once */
+    size_t next_source;
     struct curl_socket **sockets; /* by descriptor */
     size_t socket_count;
 };
@@ -46,7 +48,9 @@ struct http_client {
     CURLSH *share;
     const struct http_call *call; /* whose options are set */
     uint64_t body_bytes;
+    uint64_t begun_us;
     bool busy;
+    struct timer first_byte; /* curl has no such limit of its own */
 };
 
 /* --- sockets -------------------------------------------------------------------------------- */
@@ -255,7 +259,7 @@ static void read_phases(CURL *easy, uint64_t phases_us[static STATS_PHASE_COUNT]
 
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
-    long status = 0;
+    long status = 0, opened = 0;
     struct curl_header *location = NULL;
     struct http_result result = {.failure = failure_of(c->easy, code)};
     uint64_t phases_us[STATS_PHASE_COUNT];
@@ -264,7 +268,10 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
         result.failure = HTTP_FAILURE_MALFORMED;
     if (result.failure == HTTP_FAILURE_NONE && status / 100 == 3)
         (void)curl_easy_header(c->easy, "Location", 0, CURLH_HEADER, -1,
-                               &location); /* stays NULL */
+                               &location);                            /* stays NULL */
+    (void)curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &opened); /* stays 0 when unknown */
+    c->engine->setup.counters->connections_opened += (uint64_t)opened;
+    c->engine->setup.counters->connections_failed += code == CURLE_COULDNT_CONNECT;
     result.status = status >= 100 && status <= 999 ? (unsigned)status : 0;
     result.body_bytes = c->body_bytes;
     result.location = str_of(location ? location->value : NULL);
@@ -273,6 +280,7 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
         result.phases_us = phases_us;
     }
     c->busy = false;
+    timers_cancel(c->engine->setup.timers, &c->first_byte);
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
     c->engine->setup.done(c->owner, &result, now_us);
 }
@@ -293,6 +301,25 @@ static bool harvest(struct http_engine *e)
         any = true;
     }
     return any;
+}
+
+/* Curl's times count from the start of the transfer; the limit counts from the request sent. */
+static void first_byte_late(struct timer *t, void *context, uint64_t now_us)
+{
+    struct http_client *c =
+        (struct http_client *)((char *)t - offsetof(struct http_client, first_byte));
+    curl_off_t sent = 0, first = 0;
+    (void)context;
+    (void)curl_easy_getinfo(c->easy, CURLINFO_PRETRANSFER_TIME_T, &sent); /* stay 0: not yet */
+    (void)curl_easy_getinfo(c->easy, CURLINFO_STARTTRANSFER_TIME_T, &first);
+    uint64_t limit_us = c->call->timeouts.first_byte_us;
+    uint64_t by_us = c->begun_us + (uint64_t)sent + limit_us;
+    if (first > 0)
+        return;
+    if (sent == 0 || by_us > now_us)
+        timers_set(c->engine->setup.timers, t, sent == 0 ? now_us + limit_us : by_us);
+    else
+        finish(c, CURLE_OPERATION_TIMEDOUT, now_us);
 }
 
 static bool turn(struct http_engine *e, uint64_t now_us)
@@ -377,7 +404,7 @@ static bool wants_length(struct str method)
 
 static CURLcode set_method(CURL *easy, const struct http_call *call)
 {
-    char method[32]; /* the scenario's loader allows less */
+    char method[PLAN_MAX_METHOD_BYTES + 1]; /* the scenario's loader allows less */
     size_t n = call->method.len < sizeof method ? call->method.len : sizeof method - 1;
     memcpy(method, call->method.ptr, n);
     method[n] = '\0';
@@ -394,6 +421,12 @@ static CURLcode set_method(CURL *easy, const struct http_call *call)
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, method);
     return rc;
+}
+
+/* 0 stays 0, which is no limit (for connecting: curl's own, five minutes) */
+static long whole_ms(uint64_t us)
+{
+    return (long)((us + 999) / 1000);
 }
 
 static CURLcode set_call(CURL *easy, const struct http_call *call)
@@ -413,13 +446,14 @@ static CURLcode set_call(CURL *easy, const struct http_call *call)
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)call->prepared);
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)((call->timeout_us + 999) / 1000));
+        rc = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, whole_ms(call->timeouts.total_us));
+    if (rc == CURLE_OK)
+        rc = curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, whole_ms(call->timeouts.connect_us));
     return rc;
 }
 
 static enum http_failure begin(struct http_client *c, const struct http_call *call, uint64_t now_us)
 {
-    (void)now_us;
     if (c->call != call) {
         c->call = NULL;
         if (set_call(c->easy, call) != CURLE_OK)
@@ -430,6 +464,9 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;
     c->busy = true;
+    c->begun_us = now_us;
+    if (call->timeouts.first_byte_us)
+        timers_set(c->engine->setup.timers, &c->first_byte, now_us + call->timeouts.first_byte_us);
     return HTTP_FAILURE_NONE;
 }
 
@@ -441,6 +478,18 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *client)
     (void)bytes;
     c->body_bytes += one * n;
     return one * n;
+}
+
+/* One local address a client, in turn. */
+static CURLcode set_source(struct http_client *c)
+{
+    struct http_engine *e = c->engine;
+    struct str source = e->setup.sources[e->next_source++ % e->setup.source_count];
+    char name[64];
+    int n = snprintf(name, sizeof name, "host!%s", source.ptr);
+    if (n < 0 || (size_t)n >= sizeof name)
+        return CURLE_OUT_OF_MEMORY; /* addresses are shorter */
+    return curl_easy_setopt(c->easy, CURLOPT_INTERFACE, name);
 }
 
 static CURLcode set_client(struct http_client *c, bool insecure)
@@ -463,6 +512,8 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     SET(CURLOPT_COOKIEFILE, ""); /* the user's own cookies, in memory */
     SET(CURLOPT_MAXAGE_CONN, 3600L);
     SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    if (c->engine->setup.source_count > 0)
+        rc = set_source(c);
     if (insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);
@@ -475,6 +526,7 @@ static void client_free(struct http_client *c)
 {
     if (!c)
         return;
+    timers_cancel(c->engine->setup.timers, &c->first_byte);
     if (c->busy)
         (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* cuts the transfer */
     if (c->easy)
@@ -491,6 +543,7 @@ static struct http_client *client_new(struct http_engine *e, void *owner, bool i
         return NULL;
     c->engine = e;
     c->owner = owner;
+    c->first_byte.fire = first_byte_late;
     c->easy = curl_easy_init();
     c->share = curl_share_init();
     if (!c->easy || !c->share ||

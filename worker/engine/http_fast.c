@@ -81,6 +81,8 @@ struct http_client {
     struct connection *connections;
     struct connection *busy; /* with the request under way, or NULL */
     const struct http_request *request;
+    const struct plan_timeouts *timeouts; /* NULL: the request has none */
+    uint64_t total_by_us;                 /* UINT64_MAX: no limit on the whole */
     uint64_t body_bytes;
     char *location; /* of the response, when it is a redirect; owned */
     struct timer timeout;
@@ -92,6 +94,9 @@ struct http_engine {
     struct resolver *resolver;
     struct tls *tls;
     struct target *targets;
+    struct resolver_address *sources; /* local addresses to connect from, in turn */
+    size_t source_count;
+    size_t next_source;
     struct connection *graveyard; /* an event of this turn may still point to one */
     char buffer[READ_BYTES];
 };
@@ -228,10 +233,45 @@ static enum http_failure failure_of_errno(int error)
     }
 }
 
+/* --- time limits ---------------------------------------------------------------------------- */
+
+/* The next part of the request may take so long (0: no limit), the whole one until total_by_us. */
+static void arm(struct http_client *client, uint64_t part_us)
+{
+    struct timers *timers = client->engine->setup.timers;
+    uint64_t by_us = client->total_by_us;
+    if (part_us) {
+        uint64_t part_by_us = clock_mono_us() + part_us;
+        by_us = part_by_us < by_us ? part_by_us : by_us;
+    }
+    if (by_us == UINT64_MAX)
+        timers_cancel(timers, &client->timeout);
+    else
+        timers_set(timers, &client->timeout, by_us);
+}
+
 /* --- opening -------------------------------------------------------------------------------- */
 
 static enum http_failure send_request(struct connection *c);
 static void lost(struct connection *c, enum http_failure failure, uint64_t now_us);
+
+/* The local address that is next in turn, of the family of the remote one; none of that family is
+ * no error: the kernel chooses. 0, or the errno. */
+static int bind_source(struct connection *c, int family)
+{
+    struct http_engine *e = c->client->engine;
+    int one = 1;
+    for (size_t i = 0; i < e->source_count; i++) {
+        const struct resolver_address *a = &e->sources[e->next_source++ % e->source_count];
+        if (a->storage.ss_family != family)
+            continue;
+        /* the port is chosen at connect: one local port serves many remote ones */
+        (void)setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
+                         sizeof one); /* scarcer */
+        return bind(c->fd, (const struct sockaddr *)&a->storage, a->length) < 0 ? errno : 0;
+    }
+    return 0;
+}
 
 /* A socket on its way to one address. 0, or the errno. */
 static int connect_to(struct connection *c, const struct resolver_address *address)
@@ -241,6 +281,9 @@ static int connect_to(struct connection *c, const struct resolver_address *addre
     if (c->fd < 0)
         return errno;
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* slower without */
+    int error = bind_source(c, address->storage.ss_family);
+    if (error != 0)
+        return error;
     if (connect(c->fd, (const struct sockaddr *)&address->storage, address->length) < 0 &&
         errno != EINPROGRESS)
         return errno;
@@ -283,6 +326,8 @@ static enum http_failure open_connection(struct connection *c, uint64_t now_us)
 {
     struct http_engine *e = c->client->engine;
     c->reused = false;
+    if (c->client->timeouts)
+        arm(c->client, c->client->timeouts->connect_us);
     int rc = resolver_want(e->resolver, c->target->name, &c->wait, now_us);
     if (rc == -EAGAIN) {
         c->phase = PHASE_RESOLVING;
@@ -334,6 +379,7 @@ static void connected(struct connection *c, uint64_t now_us)
         error = errno;
     if (error != 0) {
         close_connection(c);
+        c->client->engine->setup.counters->connections_failed++;
         enum http_failure failure = failure_of_errno(error);
         if (c->tries_left > 0)
             failure = open_socket(c);
@@ -342,6 +388,7 @@ static void connected(struct connection *c, uint64_t now_us)
         return;
     }
     MARK(c->client, connected_us);
+    c->client->engine->setup.counters->connections_opened++;
     if (c->target->origin.tls) {
         c->ssl =
             tls_connect(c->client->engine->tls, &c->target->origin, &c->target->session, c->fd);
@@ -409,6 +456,8 @@ static enum http_failure send_request(struct connection *c)
         c->sent += (size_t)n;
     }
     set_interest(c, EPOLLIN);
+    if (c->client->timeouts)
+        arm(c->client, c->client->timeouts->first_byte_us);
     return c->interest ? HTTP_FAILURE_NONE : HTTP_FAILURE_MEMORY;
 }
 
@@ -436,6 +485,7 @@ static void lost(struct connection *c, enum http_failure failure, uint64_t now_u
     if (may_retry(c)) {
         close_connection(c);
         c->retried = true;
+        c->client->engine->setup.counters->retries++;
         failure = begin_on(c, now_us);
         if (failure == HTTP_FAILURE_NONE)
             return;
@@ -544,6 +594,8 @@ static void read_response(struct connection *c, uint64_t now_us)
         }
         if (c->client->marks && c->client->marks->first_byte_us == 0)
             MARK(c->client, first_byte_us);
+        if (c->client->timeouts && http_parser_untouched(&c->parser))
+            arm(c->client, 0);
         if (!parse(c, (struct str){c->client->engine->buffer, (size_t)n}, now_us))
             return;
         if (!c->ssl && n < READ_BYTES)
@@ -692,8 +744,13 @@ static void timed_out(struct timer *t, void *context, uint64_t now_us)
         (struct http_client *)((char *)t - offsetof(struct http_client, timeout));
     struct connection *c = client->busy;
     (void)context;
-    fail(c, c->phase < PHASE_HANDSHAKE ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT,
-         now_us);
+    fail(c, c->phase < PHASE_IDLE ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT, now_us);
+}
+
+static void set_limits(struct http_client *client, const struct plan_timeouts *t, uint64_t now_us)
+{
+    client->timeouts = t->connect_us | t->first_byte_us | t->total_us ? t : NULL;
+    client->total_by_us = t->total_us ? now_us + t->total_us : UINT64_MAX;
 }
 
 static enum http_failure begin(struct http_client *client, const struct http_call *call,
@@ -706,6 +763,7 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
     if (!c)
         return HTTP_FAILURE_MEMORY;
     client->request = request;
+    set_limits(client, &call->timeouts, now_us);
     client->body_bytes = 0;
     if (client->location) {
         free(client->location);
@@ -719,15 +777,15 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
     if (failure != HTTP_FAILURE_NONE && may_retry(c)) {
         close_connection(c);
         c->retried = true;
+        client->engine->setup.counters->retries++;
         failure = begin_on(c, now_us);
     }
     if (failure != HTTP_FAILURE_NONE) {
         close_connection(c);
+        timers_cancel(client->engine->setup.timers, &client->timeout);
         client->busy = NULL;
         return failure;
     }
-    if (call->timeout_us)
-        timers_set(client->engine->setup.timers, &client->timeout, now_us + call->timeout_us);
     return HTTP_FAILURE_NONE;
 }
 
@@ -788,7 +846,22 @@ static void engine_close(struct http_engine *e)
         free(t);
     }
     tls_free(e->tls);
+    free(e->sources);
     free(e);
+}
+
+static int read_sources(struct http_engine *e)
+{
+    const struct http_engine_setup *setup = &e->setup;
+    if (setup->source_count == 0)
+        return 0;
+    e->sources = calloc(setup->source_count, sizeof *e->sources);
+    for (size_t i = 0; e->sources && i < setup->source_count; i++) {
+        if (!resolver_literal(setup->sources[i], (struct str){NULL, 0}, 0, &e->sources[i]))
+            return -EINVAL; /* the command line was checked: cannot be */
+    }
+    e->source_count = setup->source_count;
+    return e->sources ? 0 : -ENOMEM;
 }
 
 static int engine_open(const struct http_engine_setup *setup, struct http_engine **ret)
@@ -798,7 +871,9 @@ static int engine_open(const struct http_engine_setup *setup, struct http_engine
         return -ENOMEM;
     e->setup = *setup;
     e->tls = tls_new();
-    int rc = e->tls ? resolver_new(setup->epoll_fd, setup->timers, &e->resolver) : -ENOMEM;
+    int rc = e->tls ? read_sources(e) : -ENOMEM;
+    if (rc == 0)
+        rc = resolver_new(setup->epoll_fd, setup->timers, &e->resolver);
     if (rc < 0) {
         engine_close(e);
         return rc;

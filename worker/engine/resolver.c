@@ -151,18 +151,21 @@ static void add_address(struct resolver_name *n, const void *address, socklen_t 
     a->length = length;
 }
 
-/* An IPv4 or IPv6 address needs no look-up. */
-static void take_literal(struct resolver_name *n)
+bool resolver_literal(struct str host, struct str zone, unsigned port, struct resolver_address *ret)
 {
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)n->port)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)n->port)};
-    if (inet_pton(AF_INET, n->host.ptr, &v4.sin_addr) == 1) {
-        add_address(n, &v4, sizeof v4);
-    } else if (inet_pton(AF_INET6, n->host.ptr, &v6.sin6_addr) == 1) {
-        v6.sin6_scope_id = n->zone.len ? if_nametoindex(n->zone.ptr) : 0;
-        add_address(n, &v6, sizeof v6);
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+    if (inet_pton(AF_INET, host.ptr, &v4.sin_addr) == 1) {
+        memcpy(&ret->storage, &v4, sizeof v4);
+        ret->length = sizeof v4;
+        return true;
     }
-    n->forever = n->count > 0;
+    if (inet_pton(AF_INET6, host.ptr, &v6.sin6_addr) != 1)
+        return false;
+    v6.sin6_scope_id = zone.len ? if_nametoindex(zone.ptr) : 0;
+    memcpy(&ret->storage, &v6, sizeof v6);
+    ret->length = sizeof v6;
+    return true;
 }
 
 static struct resolver_name *make_name(struct resolver *r, struct str host, struct str zone,
@@ -181,7 +184,8 @@ static struct resolver_name *make_name(struct resolver *r, struct str host, stru
     n->waiting.next = n->waiting.prev = &n->waiting;
     n->next = r->names;
     r->names = n;
-    take_literal(n);
+    n->forever = resolver_literal(n->host, n->zone, n->port, &n->addresses[0]);
+    n->count = n->forever;
     return n;
 }
 

@@ -31,6 +31,10 @@ struct resolver_wait {
     void (*ready)(struct resolver_wait *wait, uint64_t now_us);
 };
 
+/* An IPv4 or IPv6 address in text form (NUL-terminated). False when it is none. */
+bool resolver_literal(struct str host, struct str zone, unsigned port,
+                      struct resolver_address *ret);
+
 MUST_USE int resolver_new(int epoll_fd, struct timers *timers, struct resolver **ret);
 void resolver_free(struct resolver *r);
 

@@ -149,6 +149,7 @@ static void tell(struct shard *s)
         .order_done = s->order_done,
         .stats_done = s->stats_done,
         .counters = s->counters,
+        .http_counters = s->http_counters,
         .cpu_pct = s->cpu_pct,
         .loop_lag_ms = s->loop_lag_ms,
     };
@@ -273,7 +274,7 @@ static int new_sets(struct shard *s, struct stats_limits limits)
     return 0;
 }
 
-static int open_loop(struct shard *s, bool phases)
+static int open_loop(struct shard *s, const struct engine_options *options)
 {
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->mail.wake_shard_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -286,7 +287,10 @@ static int open_loop(struct shard *s, bool phases)
     struct http_engine_setup setup = {
         .epoll_fd = s->epoll_fd,
         .timers = &s->timers,
-        .phases = phases,
+        .phases = options->phases,
+        .sources = options->sources,
+        .source_count = options->source_count,
+        .counters = &s->http_counters,
         .done = user_request_done,
     };
     return s->ops->open(&setup, &s->http);
@@ -311,7 +315,7 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     if (!s->mail.running || !s->running || !s->to_start || !s->users)
         return -ENOMEM;
     int rc = new_sets(s, options->limits);
-    return rc < 0 ? rc : open_loop(s, options->phases);
+    return rc < 0 ? rc : open_loop(s, options);
 }
 
 int shard_start(struct shard *s)

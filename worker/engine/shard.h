@@ -42,6 +42,7 @@ struct shard_report {
         order_done; /* number of the last order that is carried out, with nobody still ending */
     uint64_t stats_done; /* number of the last request for samples that is answered */
     struct shard_counters counters;
+    struct http_counters http_counters;
     double cpu_pct;
     double loop_lag_ms;
 };
@@ -100,6 +101,7 @@ struct shard {
     struct timer stop_timer; /* the next deadline of an ending user */
     struct timer second_timer;
     struct shard_counters counters;
+    struct http_counters http_counters;
     uint64_t cpu_us;    /* thread CPU time a second ago */
     uint64_t second_us; /* when that was */
     uint64_t lag_us;    /* worst of this second */

@@ -1,8 +1,11 @@
 #include "worker/engine/tls.h"
 
+#include "worker/scenario/url.h"
+
 #include <arpa/inet.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct tls {
@@ -66,8 +69,10 @@ static bool set_peer(SSL *ssl, const struct http_origin *origin)
     X509_VERIFY_PARAM *param = SSL_get0_param(ssl);
     if (is_address(origin->host))
         return origin->insecure || X509_VERIFY_PARAM_set1_ip_asc(param, origin->host.ptr) == 1;
-    return SSL_set_tlsext_host_name(ssl, origin->host.ptr) == 1 &&
-           (origin->insecure || SSL_set1_host(ssl, origin->host.ptr) == 1);
+    char name[URL_MAX_HOST_BYTES + 1]; /* OpenSSL's macro wants it writable */
+    (void)snprintf(name, sizeof name, "%s", origin->host.ptr); /* a longer one is no URL */
+    return SSL_set_tlsext_host_name(ssl, name) == 1 &&
+           (origin->insecure || SSL_set1_host(ssl, name) == 1);
 }
 
 SSL *tls_connect(struct tls *t, const struct http_origin *origin, SSL_SESSION **session, int fd)

@@ -209,18 +209,18 @@ static enum http_failure follow(struct user *u, const struct http_result *result
     const struct http_call *first = &u->binding->classes[u->class].tasks[u->task].calls[u->step];
     const struct http_call *from = u->redirect ? &u->redirect->call : first;
     unsigned hops = u->redirect ? u->redirect->hops + 1 : 1;
-    uint64_t spent_us = now_us - u->request_start_us;
+    uint64_t spent_us = now_us - u->request_sent_us;
     if (hops > MAX_REDIRECTS)
         return HTTP_FAILURE_TOO_MANY_REDIRECTS;
-    if (first->timeout_us && spent_us >= first->timeout_us)
+    if (first->timeouts.total_us && spent_us >= first->timeouts.total_us)
         return HTTP_FAILURE_TIMEOUT;
     struct user_redirect *r = calloc(1, sizeof *r), *old = u->redirect;
     if (!r)
         return HTTP_FAILURE_MEMORY;
     r->hops = hops;
     enum http_failure failure = make_hop(u, from, result, r);
-    if (failure == HTTP_FAILURE_NONE && first->timeout_us)
-        r->call.timeout_us = first->timeout_us - spent_us;
+    if (failure == HTTP_FAILURE_NONE && first->timeouts.total_us)
+        r->call.timeouts.total_us = first->timeouts.total_us - spent_us;
     u->redirect = r;
     if (failure == HTTP_FAILURE_NONE)
         failure = u->shard->ops->begin(u->client, &r->call, now_us);

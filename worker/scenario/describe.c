@@ -65,11 +65,11 @@ static int add_expected(struct buf *out, const struct plan_request *r)
     return rc;
 }
 
-static int add_timeout(struct buf *out, uint64_t timeout_us)
+static int add_timeout(struct buf *out, const char *part, uint64_t timeout_us)
 {
     if (timeout_us == 0)
         return 0;
-    int rc = add_c(out, ", timeout ");
+    int rc = buf_printf(out, ", %stimeout ", part);
     if (rc == 0)
         rc = add_seconds(out, timeout_us);
     return rc ? rc : add_c(out, " s");
@@ -89,7 +89,11 @@ static int add_request(struct buf *out, const struct plan_request *r)
     if (rc == 0)
         rc = add_expected(out, r);
     if (rc == 0)
-        rc = add_timeout(out, r->timeout_us);
+        rc = add_timeout(out, "connect ", r->timeouts.connect_us);
+    if (rc == 0)
+        rc = add_timeout(out, "first byte ", r->timeouts.first_byte_us);
+    if (rc == 0)
+        rc = add_timeout(out, "", r->timeouts.total_us);
     if (rc == 0 && !r->follow_redirects)
         rc = add_c(out, ", redirects not followed");
     return rc ? rc : add_c(out, "\n");

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define KEYS(table) (table), sizeof(table) / sizeof *(table)
 
 /* A plan and its memory are one allocation's life. */
 struct owned_plan {

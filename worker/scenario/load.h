@@ -29,6 +29,9 @@ struct load_key {
     const char *also; /* other tools' words for it, for the suggestion only: "verify sleep" */
 };
 
+/* A table of keys as the two arguments of load_object. */
+#define KEYS(table) (table), sizeof(table) / sizeof *(table)
+
 /* Read each key of an object by the table, in the order of the file. Not an object, an unknown key
  * or a missing one is an error; what says what the object is: "a task". */
 MUST_USE int load_object(struct loader *l, const struct node *n, const char *what,

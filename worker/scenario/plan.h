@@ -51,6 +51,13 @@ struct plan_header {
     struct str value;
 };
 
+/* How long the parts of a request may take, in microseconds; 0: no limit. */
+struct plan_timeouts {
+    uint64_t connect_us;    /* name look-up, connection and TLS handshake */
+    uint64_t first_byte_us; /* from the request sent to the response's first byte */
+    uint64_t total_us;      /* redirects included */
+};
+
 struct plan_request {
     struct str method; /* as on the wire: GET, POST, … */
     struct str url;    /* begins with '/', to be joined to the host, or an absolute http(s) URL;
@@ -63,7 +70,7 @@ struct plan_request {
     const uint16_t *expected_status; /* empty: below 400 is a success, as in Locust */
     size_t expected_status_count;
     bool follow_redirects; /* default true, as Locust's client; at most 30 hops */
-    uint64_t timeout_us;   /* whole request; 0: none */
+    struct plan_timeouts timeouts;
 };
 
 enum plan_step_kind { PLAN_STEP_REQUEST };

@@ -103,10 +103,38 @@ static int read_expect(struct loader *l, const struct node *n, void *target)
     return rc;
 }
 
+static int read_limit(struct loader *l, const struct node *n, uint64_t *ret_us)
+{
+    return load_seconds(l, n, PLAN_MIN_TIMEOUT_S, PLAN_MAX_TIMEOUT_S, ret_us);
+}
+
+static int read_connect_limit(struct loader *l, const struct node *n, void *target)
+{
+    return read_limit(l, n, &((struct plan_timeouts *)target)->connect_us);
+}
+
+static int read_first_byte_limit(struct loader *l, const struct node *n, void *target)
+{
+    return read_limit(l, n, &((struct plan_timeouts *)target)->first_byte_us);
+}
+
+static int read_total_limit(struct loader *l, const struct node *n, void *target)
+{
+    return read_limit(l, n, &((struct plan_timeouts *)target)->total_us);
+}
+
+static const struct load_key timeout_keys[] = {
+    {.name = "connect", .read = read_connect_limit},
+    {.name = "first_byte", .read = read_first_byte_limit, .also = "read ttfb"},
+    {.name = "total", .read = read_total_limit, .also = "whole request"},
+};
+
 static int read_timeout(struct loader *l, const struct node *n, void *target)
 {
-    return load_seconds(l, n, PLAN_MIN_TIMEOUT_S, PLAN_MAX_TIMEOUT_S,
-                        &((struct draft *)target)->request.timeout_us);
+    struct plan_timeouts *timeouts = &((struct draft *)target)->request.timeouts;
+    if (n->kind == NODE_OBJECT)
+        return load_object(l, n, "timeout", KEYS(timeout_keys), timeouts);
+    return read_limit(l, n, &timeouts->total_us);
 }
 
 static int read_redirects(struct loader *l, const struct node *n, void *target)

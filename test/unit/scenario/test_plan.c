@@ -76,14 +76,14 @@ static void test_every_field(void **state)
     assert_int_equal(r->expected_status_count, 2);
     assert_int_equal(r->expected_status[1], 404);
     assert_false(r->follow_redirects);
-    assert_int_equal(r->timeout_us, 1500000);
+    assert_int_equal(r->timeouts.total_us, 1500000);
     r = &c->tasks[1].steps[0].request;
     ASSERT_STR(r->method, "GET");
     assert_null(r->body.ptr);
     assert_int_equal(r->header_count, 0);
     assert_int_equal(r->expected_status_count, 0);
     assert_true(r->follow_redirects);
-    assert_int_equal(r->timeout_us, 0);
+    assert_int_equal(r->timeouts.total_us, 0);
     assert_int_equal(r->entry, 1);
     assert_int_equal(p->entry_count, 2);
     ASSERT_STR(p->entries[1].method, "GET");
