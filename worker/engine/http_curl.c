@@ -187,11 +187,14 @@ static enum http_failure connect_failure(CURL *easy)
     }
 }
 
+/* A kept-alive connection has no connect time, and did not have to be made. */
 static enum http_failure timeout_failure(CURL *easy)
 {
     curl_off_t connect_us = 0;
-    (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect_us); /* stays 0 when unknown */
-    return connect_us == 0 ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT;
+    long opened = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect_us); /* stay 0 when unknown */
+    (void)curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &opened);
+    return opened > 0 && connect_us == 0 ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT;
 }
 
 static enum http_failure failure_of(CURL *easy, CURLcode code)
