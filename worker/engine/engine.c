@@ -295,6 +295,12 @@ void engine_status(struct engine *e, struct engine_status *ret)
         ret->connections_opened += r->http_counters.connections_opened;
         ret->connections_failed += r->http_counters.connections_failed;
         ret->retries += r->http_counters.retries;
+        ret->sockets_peak += r->http_counters.sockets_peak;
+        ret->ports_exhausted += n->by_failure[HTTP_FAILURE_NO_PORTS];
+        ret->files_exhausted += n->by_failure[HTTP_FAILURE_NO_DESCRIPTORS];
+        ret->memory_exhausted += n->by_failure[HTTP_FAILURE_MEMORY];
+        ret->late_starts_1ms += n->late_starts_1ms;
+        ret->late_starts_10ms += n->late_starts_10ms;
         if (r->cpu_pct > ret->cpu_pct)
             ret->cpu_pct = r->cpu_pct;
         if (r->loop_lag_ms > ret->loop_lag_ms)

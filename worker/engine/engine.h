@@ -86,6 +86,12 @@ struct engine_status {
     uint64_t interrupted_oldest_us; /* age of the oldest one that was cut */
     uint64_t connections_opened;
     uint64_t connections_failed;
+    uint64_t sockets_peak;     /* open at the same time, all shards' peaks summed */
+    uint64_t ports_exhausted;  /* connections not made for want of a local port, … */
+    uint64_t files_exhausted;  /* … of a file descriptor, … */
+    uint64_t memory_exhausted; /* … of memory */
+    uint64_t late_starts_1ms;  /* scheduled task starts that came later than that */
+    uint64_t late_starts_10ms;
     uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */
 };
 void engine_status(struct engine *e, struct engine_status *ret);

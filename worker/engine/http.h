@@ -71,6 +71,8 @@ typedef void http_done_fn(void *owner, const struct http_result *result, uint64_
 struct http_counters {
     uint64_t connections_opened;
     uint64_t connections_failed;
+    uint64_t sockets; /* open now */
+    uint64_t sockets_peak;
     uint64_t retries; /* requests sent anew on a fresh connection: the kept-alive one was closed */
 };
 

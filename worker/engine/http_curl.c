@@ -129,11 +129,22 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *engine, void 
     return s->wanted ? set_in_epoll(s) : 0;
 }
 
+static int on_new_socket(void *engine, curl_socket_t fd, curlsocktype purpose)
+{
+    struct http_counters *counters = ((struct http_engine *)engine)->setup.counters;
+    (void)fd;
+    (void)purpose;
+    if (++counters->sockets > counters->sockets_peak)
+        counters->sockets_peak = counters->sockets;
+    return CURL_SOCKOPT_OK;
+}
+
 /* The kernel takes a closed descriptor out of the epoll set by itself; the next socket of that
  * number must be put in anew. */
 static int on_close_socket(void *engine, curl_socket_t fd)
 {
     struct http_engine *e = engine;
+    e->setup.counters->sockets--;
     if ((size_t)fd < e->socket_count && e->sockets[fd])
         e->sockets[fd]->wanted = e->sockets[fd]->registered = 0;
     return close(fd);
@@ -506,6 +517,8 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     SET(CURLOPT_SHARE, c->share);
     SET(CURLOPT_WRITEFUNCTION, on_body);
     SET(CURLOPT_WRITEDATA, (void *)c);
+    SET(CURLOPT_SOCKOPTFUNCTION, on_new_socket);
+    SET(CURLOPT_SOCKOPTDATA, (void *)c->engine);
     SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);

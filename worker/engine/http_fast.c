@@ -150,8 +150,10 @@ static void close_connection(struct connection *c)
         SSL_free(c->ssl);
         c->ssl = NULL;
     }
-    if (c->fd >= 0)
+    if (c->fd >= 0) {
         (void)close(c->fd);
+        c->client->engine->setup.counters->sockets--;
+    }
     c->fd = -1;
     c->interest = 0;
     c->phase = PHASE_CLOSED;
@@ -273,6 +275,12 @@ static int bind_source(struct connection *c, int family)
     return 0;
 }
 
+static void count_socket(struct http_counters *counters)
+{
+    if (++counters->sockets > counters->sockets_peak)
+        counters->sockets_peak = counters->sockets;
+}
+
 /* A socket on its way to one address. 0, or the errno. */
 static int connect_to(struct connection *c, const struct resolver_address *address)
 {
@@ -280,6 +288,7 @@ static int connect_to(struct connection *c, const struct resolver_address *addre
     c->fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (c->fd < 0)
         return errno;
+    count_socket(c->client->engine->setup.counters);
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* slower without */
     int error = bind_source(c, address->storage.ss_family);
     if (error != 0)

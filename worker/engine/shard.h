@@ -34,6 +34,9 @@ struct shard_counters {
     uint64_t interrupted;
     uint64_t in_flight;
     uint64_t interrupted_oldest_us;
+    uint64_t late_starts_1ms;
+    uint64_t late_starts_10ms;
+    uint64_t by_failure[HTTP_FAILURE_COUNT];
 };
 
 /* What the shard last said. */

@@ -117,6 +117,7 @@ static void record(struct user *u, const struct http_result *result, uint64_t no
         return;
     }
     s->counters.failed++;
+    s->counters.by_failure[result->failure]++;
     stats_record_error(s->stats, request->entry,
                        answered ? http_status_text(result->status)
                                 : http_failure_text(result->failure),
@@ -337,14 +338,23 @@ static void do_step(struct user *u, uint64_t now_us)
         task_done(u, now_us);
 }
 
+/* Late is what this program is to blame for: the loop came round too late. */
+static void note_late_start(struct shard *s, uint64_t late_us)
+{
+    s->counters.late_starts_1ms += late_us > 1000;
+    s->counters.late_starts_10ms += late_us > 10000;
+}
+
 static void timer_fired(struct timer *t, void *context, uint64_t now_us)
 {
     struct user *u = (struct user *)t; /* its first member */
     (void)context;
-    if (u->state == USER_RESUMING)
+    if (u->state == USER_RESUMING) {
         do_step(u, now_us);
-    else
-        next_task(u, has_schedule(u) ? t->due_us : now_us, now_us);
+        return;
+    }
+    note_late_start(u->shard, now_us - t->due_us);
+    next_task(u, has_schedule(u) ? t->due_us : now_us, now_us);
 }
 
 /* --- birth and death ------------------------------------------------------------------------ */
