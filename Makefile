@@ -124,6 +124,9 @@ SRC_worker_scenario := \
 
 SRC_worker_engine := \
 	worker/engine/binding.c \
+	worker/engine/content_decoder.c \
+	worker/engine/cookie_date.c \
+	worker/engine/cookies.c \
 	worker/engine/cpus.c \
 	worker/engine/dispatch.c \
 	worker/engine/engine.c \
@@ -137,7 +140,8 @@ SRC_worker_engine := \
 	worker/engine/shard.c \
 	worker/engine/timers.c \
 	worker/engine/tls.c \
-	worker/engine/user.c
+	worker/engine/user.c \
+	worker/engine/user_cookies.c
 
 SRC_worker_report :=
 

@@ -67,6 +67,11 @@ struct http_client;
  * of the same client. owner is what client_new was given. */
 typedef void http_done_fn(void *owner, const struct http_result *result, uint64_t now_us);
 
+/* Called for each Set-Cookie header of a response, when its head is complete and so before
+ * http_done_fn, also when the rest of it then fails. value is borrowed. Nothing of the client may
+ * be begun or freed within. */
+typedef void http_set_cookie_fn(void *owner, struct str value);
+
 /* Counted by an engine for the shard. */
 struct http_counters {
     uint64_t connections_opened;
@@ -84,6 +89,7 @@ struct http_engine_setup {
     size_t source_count;       /* 0: the kernel chooses */
     struct http_counters *counters;
     http_done_fn *done;
+    http_set_cookie_fn *set_cookie;
 };
 
 /* What the shard's loop finds in epoll_event.data.ptr. */
@@ -108,10 +114,11 @@ struct http_ops {
     struct http_client *(*client_new)(struct http_engine *engine, void *owner, bool insecure);
     /* A request that is under way is cut, without a callback. */
     void (*client_free)(struct http_client *client);
-    /* Send a prepared call; one at a time for each client. HTTP_FAILURE_NONE: the callback will
+    /* Send a prepared call; one at a time for each client. cookies is the value of a Cookie header
+     * to add, NUL-terminated, or empty; borrowed for the call. HTTP_FAILURE_NONE: the callback will
      * come; else nothing was begun and none will. */
     enum http_failure (*begin)(struct http_client *client, const struct http_call *call,
-                               uint64_t now_us);
+                               struct str cookies, uint64_t now_us);
 };
 
 extern const struct http_ops http_fast_ops;

@@ -1,5 +1,6 @@
 /* The libcurl engine: one multi handle a shard, driven by the shard's epoll loop; one easy handle a
- * user, kept for the user's life with its cookies.
+ * user, kept for the user's life. Cookies and coded bodies are not curl's business but handled as
+ * by the other engine, so that both do the same.
  *
  * Each user's handle has a connection cache of its own, by a share object. With the multi handle's
  * common cache users would take each other's connections, and curl would search all of them for
@@ -12,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "worker/engine/content_decoder.h"
 #include "worker/engine/timers.h"
 #include "worker/stats/details.h"
 
@@ -49,8 +51,13 @@ struct http_client {
     const struct http_call *call; /* whose options are set */
     uint64_t body_bytes;
     uint64_t begun_us;
+    struct timer first_byte;         /* curl has no such limit of its own */
+    struct content_decoder *decoder; /* of a coded body under way, or NULL */
+    enum content_coding coding;      /* of the response under way */
+    bool head_read;                  /* ... whose head is complete */
+    bool has_cookies;                /* CURLOPT_COOKIE is set */
     bool busy;
-    struct timer first_byte; /* curl has no such limit of its own */
+    enum http_failure failure; /* of our own callbacks */
 };
 
 /* --- sockets -------------------------------------------------------------------------------- */
@@ -275,10 +282,12 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
     long status = 0, opened = 0;
     struct curl_header *location = NULL;
-    struct http_result result = {.failure = failure_of(c->easy, code)};
+    struct http_result result = {.failure = c->failure ? c->failure : failure_of(c->easy, code)};
     uint64_t phases_us[STATS_PHASE_COUNT];
     (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
     if (result.failure == HTTP_FAILURE_NONE && (status < 100 || status > 999))
+        result.failure = HTTP_FAILURE_MALFORMED;
+    if (result.failure == HTTP_FAILURE_NONE && c->decoder && !content_decoder_ended(c->decoder))
         result.failure = HTTP_FAILURE_MALFORMED;
     if (result.failure == HTTP_FAILURE_NONE && status / 100 == 3)
         (void)curl_easy_header(c->easy, "Location", 0, CURLH_HEADER, -1,
@@ -293,6 +302,8 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
         read_phases(c->easy, phases_us);
         result.phases_us = phases_us;
     }
+    content_decoder_free(c->decoder);
+    c->decoder = NULL;
     c->busy = false;
     timers_cancel(c->engine->setup.timers, &c->first_byte);
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
@@ -466,7 +477,16 @@ static CURLcode set_call(CURL *easy, const struct http_call *call)
     return rc;
 }
 
-static enum http_failure begin(struct http_client *c, const struct http_call *call, uint64_t now_us)
+static CURLcode set_cookies(struct http_client *c, struct str cookies)
+{
+    if (cookies.len == 0 && !c->has_cookies)
+        return CURLE_OK;
+    c->has_cookies = cookies.len > 0;
+    return curl_easy_setopt(c->easy, CURLOPT_COOKIE, cookies.len ? cookies.ptr : NULL);
+}
+
+static enum http_failure begin(struct http_client *c, const struct http_call *call,
+                               struct str cookies, uint64_t now_us)
 {
     if (c->call != call) {
         c->call = NULL;
@@ -474,7 +494,12 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
             return HTTP_FAILURE_MEMORY;
         c->call = call;
     }
+    if (set_cookies(c, cookies) != CURLE_OK)
+        return HTTP_FAILURE_MEMORY;
     c->body_bytes = 0;
+    c->coding = CONTENT_PLAIN;
+    c->head_read = false;
+    c->failure = HTTP_FAILURE_NONE;
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;
     c->busy = true;
@@ -486,11 +511,41 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
 
 /* --- clients -------------------------------------------------------------------------------- */
 
+/* Bytes taken; fewer end the transfer. */
 static size_t on_body(char *bytes, size_t one, size_t n, void *client)
 {
     struct http_client *c = client;
-    (void)bytes;
-    c->body_bytes += one * n;
+    size_t length = one * n;
+    if (c->coding == CONTENT_PLAIN) {
+        c->body_bytes += length;
+        return length;
+    }
+    c->failure =
+        content_decoder_count(&c->decoder, c->coding, (struct str){bytes, length}, &c->body_bytes);
+    return c->failure == HTTP_FAILURE_NONE ? length : 0;
+}
+
+static void read_head(struct http_client *c)
+{
+    struct curl_header *h;
+    for (size_t i = 0; curl_easy_header(c->easy, "Set-Cookie", i, CURLH_HEADER, -1, &h) == 0; i++)
+        c->engine->setup.set_cookie(c->owner, str_of(h->value));
+    if (curl_easy_header(c->easy, "Content-Encoding", 0, CURLH_HEADER, -1, &h) == 0)
+        c->coding = h->amount > 1 ? CONTENT_PLAIN : content_coding_of(str_of(h->value));
+}
+
+/* One line of a head; an empty one ends it. */
+static size_t on_header(char *line, size_t one, size_t n, void *client)
+{
+    struct http_client *c = client;
+    long status = 0;
+    if (one * n > 2 || c->head_read || (line[0] != '\r' && line[0] != '\n'))
+        return one * n;
+    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
+    if (status >= 200) {
+        c->head_read = true;
+        read_head(c);
+    }
     return one * n;
 }
 
@@ -519,13 +574,15 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     SET(CURLOPT_WRITEDATA, (void *)c);
     SET(CURLOPT_SOCKOPTFUNCTION, on_new_socket);
     SET(CURLOPT_SOCKOPTDATA, (void *)c->engine);
+    SET(CURLOPT_HEADERFUNCTION, on_header);
+    SET(CURLOPT_HEADERDATA, (void *)c);
     SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_PROXY, ""); /* as Locust's clients, which do not follow the environment */
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-    SET(CURLOPT_COOKIEFILE, ""); /* the user's own cookies, in memory */
+    SET(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(CURLOPT_MAXAGE_CONN, 3600L);
     SET(CURLOPT_HTTP09_ALLOWED, 0L);
     if (c->engine->setup.source_count > 0)
@@ -549,6 +606,7 @@ static void client_free(struct http_client *c)
         curl_easy_cleanup(c->easy);
     if (c->share)
         (void)curl_share_cleanup(c->share); /* nobody else uses it: closes the connections */
+    content_decoder_free(c->decoder);
     free(c);
 }
 

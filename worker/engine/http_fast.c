@@ -9,6 +9,7 @@
 #include "worker/engine/http.h"
 
 #include "base/clock.h"
+#include "worker/engine/content_decoder.h"
 #include "worker/engine/http_parser.h"
 #include "worker/engine/http_request.h"
 #include "worker/engine/resolver.h"
@@ -27,6 +28,8 @@
 #define READ_BYTES 65536
 #define MAX_CONNECTIONS                                                                            \
     8 /* of one client, to different origins; the oldest is closed for a new one */
+
+#define LEAD_BODY_BYTES 16384 /* a body up to this goes out with the head in one send */
 
 enum phase {
     PHASE_CLOSED,
@@ -74,6 +77,12 @@ struct marks {
     uint64_t phases_us[STATS_PHASE_COUNT]; /* made of them at the end */
 };
 
+/* What is sent in place of the first bytes of the request: its head with the cookies in it. */
+struct lead {
+    struct buf text; /* empty: nothing is in place of anything */
+    size_t replaces;
+};
+
 struct http_client {
     struct http_engine *engine;
     void *owner;
@@ -83,8 +92,11 @@ struct http_client {
     const struct http_request *request;
     const struct plan_timeouts *timeouts; /* NULL: the request has none */
     uint64_t total_by_us;                 /* UINT64_MAX: no limit on the whole */
+    struct lead *lead;                    /* NULL: never had cookies */
     uint64_t body_bytes;
-    char *location; /* of the response, when it is a redirect; owned */
+    struct content_decoder *decoder; /* of a coded body under way, or NULL */
+    enum content_coding coding;      /* of the response under way */
+    char *location;                  /* of the response, when it is a redirect; owned */
     struct timer timeout;
     struct marks *marks; /* NULL: phases are not measured */
 };
@@ -178,6 +190,10 @@ static void finish(struct http_client *client, const struct http_result *result,
     struct http_engine *e = client->engine;
     timers_cancel(e->setup.timers, &client->timeout);
     client->busy = NULL;
+    if (client->decoder) {
+        content_decoder_free(client->decoder);
+        client->decoder = NULL;
+    }
     e->setup.done(client->owner, result, now_us);
 }
 
@@ -193,6 +209,10 @@ static void fail(struct connection *c, enum http_failure failure, uint64_t now_u
 static void succeed(struct connection *c)
 {
     struct http_client *client = c->client;
+    if (client->decoder && !content_decoder_ended(client->decoder)) {
+        fail(c, HTTP_FAILURE_MALFORMED, clock_mono_us());
+        return;
+    }
     struct http_result result = {
         .status = c->parser.status,
         .body_bytes = client->body_bytes,
@@ -446,16 +466,30 @@ static ssize_t send_some(struct connection *c, struct str bytes, enum http_failu
     }
 }
 
+/* What is to be sent next; empty: all is sent. */
+static inline struct str unsent(const struct connection *c)
+{
+    struct str all = c->client->request->bytes;
+    const struct lead *lead = c->client->lead;
+    size_t at = c->sent;
+    if (lead) {
+        if (at < lead->text.len)
+            return (struct str){lead->text.ptr + at, lead->text.len - at};
+        at = at - lead->text.len + lead->replaces;
+    }
+    return (struct str){all.ptr + at, all.len - at};
+}
+
 /* Send what is left of the request; the rest goes out when the socket is writable. */
 static enum http_failure send_request(struct connection *c)
 {
-    struct str all = c->client->request->bytes;
+    struct str next;
     enum http_failure failure = HTTP_FAILURE_NONE;
     c->phase = PHASE_BUSY;
     if (c->sent == 0)
         MARK(c->client, sent_us);
-    while (c->sent < all.len) {
-        ssize_t n = send_some(c, str_sub(all, c->sent, all.len), &failure);
+    while ((next = unsent(c)).len > 0) {
+        ssize_t n = send_some(c, next, &failure);
         if (n < 0)
             return failure;
         if (n == 0) {
@@ -549,31 +583,50 @@ static bool is_redirect(unsigned status)
  * overwrite. */
 static void read_head(struct connection *c)
 {
+    struct http_client *client = c->client;
+    bool redirect = is_redirect(c->parser.status), coded = false;
     struct str rest = c->parser.head, name, value;
-    if (!is_redirect(c->parser.status))
+    if (!redirect && !c->parser.has_cookies && !c->parser.has_coding)
         return;
     while (http_parser_header(&rest, &name, &value)) {
-        if (str_eq_nocase(name, STR("location"))) {
-            c->client->location = strndup(value.ptr, value.len);
-            return; /* without memory it is a redirect without a target: not followed */
+        if (str_eq_nocase(name, STR("set-cookie"))) {
+            client->engine->setup.set_cookie(client->owner, value);
+        } else if (str_eq_nocase(name, STR("content-encoding"))) {
+            client->coding = coded ? CONTENT_PLAIN : content_coding_of(value);
+            coded = true;
+        } else if (redirect && !client->location && str_eq_nocase(name, STR("location"))) {
+            /* without memory it is a redirect without a target: not followed */
+            client->location = strndup(value.ptr, value.len);
         }
     }
+}
+
+static inline enum http_failure count_body(struct http_client *client, struct str bytes)
+{
+    if (client->coding != CONTENT_PLAIN)
+        return content_decoder_count(&client->decoder, client->coding, bytes, &client->body_bytes);
+    client->body_bytes += bytes.len;
+    return HTTP_FAILURE_NONE;
 }
 
 /* Parse what was read. True: go on with this connection; false: the request ended, and the
  * connection and its client may be gone. */
 static bool parse(struct connection *c, struct str input, uint64_t now_us)
 {
+    enum http_failure failure;
     for (;;) {
         switch (http_parser_next(&c->parser, &input)) {
         case HTTP_EVENT_HEAD:
             read_head(c);
             break;
         case HTTP_EVENT_BODY:
-            c->client->body_bytes += c->parser.body.len;
-            break;
+            failure = count_body(c->client, c->parser.body);
+            if (failure == HTTP_FAILURE_NONE)
+                break;
+            fail(c, failure, now_us);
+            return false;
         case HTTP_EVENT_DONE:
-            if (input.len > 0 || c->sent < c->client->request->bytes.len)
+            if (input.len > 0 || unsent(c).len > 0)
                 c->parser.keep_alive = false; /* out of step */
             succeed(c);
             return false;
@@ -747,6 +800,32 @@ static struct connection *new_connection(struct http_client *client,
     return c;
 }
 
+/* Put the cookies into the head. A connection that fails may want the request anew, so the text is
+ * kept until the next one, and its memory for the user's life. */
+static int make_lead(struct http_client *client, struct str cookies)
+{
+    const struct http_request *r = client->request;
+    struct lead *lead = client->lead;
+    if (!lead) {
+        lead = client->lead = calloc(1, sizeof *lead);
+        if (!lead)
+            return -ENOMEM;
+        buf_init(&lead->text, HTTP_REQUEST_MAX_BYTES);
+    }
+    buf_clear(&lead->text);
+    lead->replaces = 0;
+    if (cookies.len == 0)
+        return 0;
+    size_t end = r->bytes.len - r->body_at <= LEAD_BODY_BYTES ? r->bytes.len : r->body_at;
+    struct str parts[] = {str_sub(r->bytes, 0, r->head_len), STR("Cookie: "), cookies, STR("\r\n"),
+                          str_sub(r->bytes, r->head_len, end)};
+    lead->replaces = end;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++)
+        rc = buf_add(&lead->text, parts[i]);
+    return rc;
+}
+
 static void timed_out(struct timer *t, void *context, uint64_t now_us)
 {
     struct http_client *client =
@@ -763,7 +842,7 @@ static void set_limits(struct http_client *client, const struct plan_timeouts *t
 }
 
 static enum http_failure begin(struct http_client *client, const struct http_call *call,
-                               uint64_t now_us)
+                               struct str cookies, uint64_t now_us)
 {
     const struct http_request *request = call->prepared;
     struct connection *c = find_connection(client, &request->origin);
@@ -774,6 +853,9 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
     client->body_bytes = 0;
+    client->coding = CONTENT_PLAIN;
+    if ((client->lead || cookies.len) && make_lead(client, cookies) < 0)
+        return HTTP_FAILURE_MEMORY;
     if (client->location) {
         free(client->location);
         client->location = NULL;
@@ -808,6 +890,10 @@ static void client_free(struct http_client *client)
         client->connections = c->next;
         bury(c);
     }
+    content_decoder_free(client->decoder);
+    if (client->lead)
+        buf_done(&client->lead->text);
+    free(client->lead);
     free(client->location);
     free(client->marks);
     free(client);

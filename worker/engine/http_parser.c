@@ -68,6 +68,8 @@ struct framing {
     bool other_coding; /* a transfer coding that ends with the connection */
     bool close;
     bool keep;
+    bool cookies; /* these two are only noted, for whoever reads the head */
+    bool content_coding;
     uint64_t length;
 };
 
@@ -161,44 +163,45 @@ static void read_connection(struct framing *f, struct str value)
     }
 }
 
-static inline bool named(struct str line, struct str name)
-{
-    return line.ptr[name.len] == ':' && str_eq_nocase(str_sub(line, 0, name.len), name);
-}
-
 static inline struct str value_of(struct str line, size_t name_len)
 {
     return trim_blanks(str_sub(line, name_len + 1, line.len));
 }
 
-/* The framing header in a line, if it is one. False: its value makes no sense. */
-static inline bool read_header(struct framing *f, struct str line)
+/* Take note of a line whose header is one of ours. False: its value makes no sense. */
+static inline bool read_header(struct framing *f, struct str line, size_t name_len)
 {
-    switch (line.ptr[0] | 0x20) {
-    case 'c':
-        if (line.len > 14 && named(line, STR("content-length")))
-            return read_length(f, value_of(line, 14));
-        if (line.len > 10 && named(line, STR("connection")))
-            read_connection(f, value_of(line, 10));
+    struct str name = {line.ptr, name_len};
+    switch (name_len) { /* tells most headers apart from ours without reading them */
+    case sizeof "connection" - 1:
+        if (str_eq_nocase(name, STR("connection")))
+            read_connection(f, value_of(line, name_len));
+        else if (str_eq_nocase(name, STR("set-cookie")))
+            f->cookies = true;
         return true;
-    case 't':
-        if (line.len > 17 && named(line, STR("transfer-encoding")))
-            read_coding(f, value_of(line, 17));
+    case sizeof "content-length" - 1:
+        return !str_eq_nocase(name, STR("content-length")) ||
+               read_length(f, value_of(line, name_len));
+    case sizeof "content-encoding" - 1:
+        if (str_eq_nocase(name, STR("content-encoding")))
+            f->content_coding = true;
+        return true;
+    case sizeof "transfer-encoding" - 1:
+        if (str_eq_nocase(name, STR("transfer-encoding")))
+            read_coding(f, value_of(line, name_len));
         return true;
     default:
         return true;
     }
 }
 
-/* A header's line has a name and a colon, or continues the line before (which then must not be one
- * that frames the message). */
-static bool plausible(struct str line, bool first)
+/* Length of the name in a header's line; 0: it has none, or blanks before the colon. */
+static inline size_t name_length(struct str line)
 {
-    if (line.ptr[0] == ' ' || line.ptr[0] == '\t')
-        return !first;
     size_t colon = str_find(line, ':');
-    return colon > 0 && colon < line.len && line.ptr[colon - 1] != ' ' &&
-           line.ptr[colon - 1] != '\t';
+    if (colon == 0 || colon == line.len)
+        return 0;
+    return line.ptr[colon - 1] == ' ' || line.ptr[colon - 1] == '\t' ? 0 : colon;
 }
 
 /* Read a whole head, at most text. Returns its length in bytes, 0 when it is not complete, and
@@ -217,14 +220,16 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
             p->head.len = (size_t)(rest.ptr - p->head.ptr);
             return text.len - rest.len;
         }
-        bool folded = line.ptr[0] == ' ' || line.ptr[0] == '\t';
-        if (!plausible(line, first) || (folded && framing_line))
-            return SIZE_MAX;
-        first = false;
-        if (folded)
+        if (line.ptr[0] == ' ' || line.ptr[0] == '\t') {
+            /* it continues the line before, which must not be one that frames the message */
+            if (first || framing_line)
+                return SIZE_MAX;
             continue;
+        }
+        size_t name_len = name_length(line);
+        first = false;
         bool had_length = f->has_length, had_coding = f->chunked || f->other_coding;
-        if (!read_header(f, line))
+        if (name_len == 0 || !read_header(f, line, name_len))
             return SIZE_MAX;
         framing_line = had_length != f->has_length || had_coding != (f->chunked || f->other_coding);
     }
@@ -331,6 +336,8 @@ static enum http_parser_event next_head(struct http_parser *p, struct str *input
     }
     if (p->status < 200)
         return after_interim(p);
+    p->has_cookies = f.cookies;
+    p->has_coding = f.content_coding;
     decide_body(p, &f);
     p->state = STATE_HEAD_SEEN;
     return HTTP_EVENT_HEAD;

@@ -30,6 +30,8 @@ struct http_parser {
     bool no_body;      /* the request was a HEAD */
     bool want_upgrade; /* 101 is expected */
     bool keep_alive;   /* after HEAD: the connection may be used again after DONE */
+    bool has_cookies;  /* after HEAD: it has a Set-Cookie line */
+    bool has_coding;   /* after HEAD: it has a Content-Encoding line */
     bool chunked;
     bool until_close;
     uint8_t interim;

@@ -4,6 +4,7 @@
 #include "worker/engine/shard.h"
 
 #include "base/clock.h"
+#include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/user.h"
 
@@ -292,6 +293,7 @@ static int open_loop(struct shard *s, const struct engine_options *options)
         .source_count = options->source_count,
         .counters = &s->http_counters,
         .done = user_request_done,
+        .set_cookie = user_set_cookie,
     };
     return s->ops->open(&setup, &s->http);
 }
@@ -308,6 +310,7 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     s->stop_timer.fire = cut_overdue;
     s->second_timer.fire = housekeeping;
     rng_init(&s->rng, seed);
+    buf_init(&s->cookie_header, COOKIES_MAX_HEADER_BYTES);
     s->mail.running = calloc(n, sizeof *s->mail.running);
     s->running = calloc(n, sizeof *s->running);
     s->to_start = calloc(n, sizeof *s->to_start);
@@ -367,5 +370,6 @@ void shard_done(struct shard *s)
     free(s->running);
     free(s->to_start);
     free(s->users);
+    buf_done(&s->cookie_header);
     pthread_mutex_destroy(&s->mail.lock);
 }

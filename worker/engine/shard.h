@@ -12,6 +12,7 @@
 #include "worker/scenario/plan.h"
 #include "worker/stats/stats.h"
 
+#include "base/buf.h"
 #include "base/random.h"
 
 #include <pthread.h>
@@ -96,6 +97,7 @@ struct shard {
     uint64_t to_start_total;
     uint32_t *running; /* by class, ending ones included */
     struct binding *binding;
+    struct buf cookie_header; /* of the request that begins */
     uint64_t stop_timeout_us;
     uint64_t order_number; /* being carried out */
     uint64_t order_done;

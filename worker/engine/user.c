@@ -1,7 +1,9 @@
 #include "worker/engine/user.h"
 
 #include "base/clock.h"
+#include "worker/engine/cookies.h"
 #include "worker/engine/redirect.h"
+#include "worker/engine/user_cookies.h"
 
 #include <stdlib.h>
 
@@ -141,28 +143,53 @@ static void step_failed(struct user *u, enum http_failure failure, uint64_t now_
     resume_soon(u, now_us);
 }
 
+/* The call that the plan makes of the step. */
+static const struct http_call *call_of(const struct user *u)
+{
+    return &u->binding->classes[u->class].tasks[u->task].calls[u->step];
+}
+
+static enum http_failure send_with_cookies(struct user *u, const struct http_call *call,
+                                           uint64_t now_us)
+{
+    struct str cookies;
+    if (user_cookies_for(u, call, now_us, &cookies) < 0)
+        return HTTP_FAILURE_MEMORY;
+    return u->shard->ops->begin(u->client, call, cookies, now_us);
+}
+
+static inline enum http_failure send_call(struct user *u, const struct http_call *call,
+                                          uint64_t now_us)
+{
+    if (u->cookies)
+        return send_with_cookies(u, call, now_us);
+    return u->shard->ops->begin(u->client, call, (struct str){NULL, 0}, now_us);
+}
+
 static void begin_request(struct user *u, uint64_t now_us)
 {
     struct shard *s = u->shard;
-    const struct http_call *call = &u->binding->classes[u->class].tasks[u->task].calls[u->step];
     u->request_sent_us = now_us;
     u->request_start_us = u->step == 0 ? u->task_start_us : now_us;
     s->counters.started++;
     s->counters.in_flight++;
     u->state = USER_REQUESTING;
-    enum http_failure failure = s->ops->begin(u->client, call, now_us);
+    enum http_failure failure = send_call(u, call_of(u), now_us);
     if (failure != HTTP_FAILURE_NONE)
         step_failed(u, failure, now_us);
 }
 
 /* --- redirects ------------------------------------------------------------------------------ */
 
+/* The scenario's own cookies are for the first request only, as in Locust: the jar's go with the
+ * next ones. */
 static bool keeps_header(struct str name, bool body_dropped, bool same)
 {
     if (body_dropped && str_starts_nocase(name, STR("Content-")))
         return false;
-    return same || !(str_eq_nocase(name, STR("Authorization")) ||
-                     str_eq_nocase(name, STR("Cookie")) || str_eq_nocase(name, STR("Host")));
+    if (str_eq_nocase(name, STR("Cookie")))
+        return false;
+    return same || !(str_eq_nocase(name, STR("Authorization")) || str_eq_nocase(name, STR("Host")));
 }
 
 static int copy_headers(struct user_redirect *r, const struct http_call *from, bool body_dropped,
@@ -207,7 +234,7 @@ static enum http_failure make_hop(struct user *u, const struct http_call *from,
 
 static enum http_failure follow(struct user *u, const struct http_result *result, uint64_t now_us)
 {
-    const struct http_call *first = &u->binding->classes[u->class].tasks[u->task].calls[u->step];
+    const struct http_call *first = call_of(u);
     const struct http_call *from = u->redirect ? &u->redirect->call : first;
     unsigned hops = u->redirect ? u->redirect->hops + 1 : 1;
     uint64_t spent_us = now_us - u->request_sent_us;
@@ -224,7 +251,7 @@ static enum http_failure follow(struct user *u, const struct http_result *result
         r->call.timeouts.total_us = first->timeouts.total_us - spent_us;
     u->redirect = r;
     if (failure == HTTP_FAILURE_NONE)
-        failure = u->shard->ops->begin(u->client, &r->call, now_us);
+        failure = send_call(u, &r->call, now_us);
     u->redirect = old; /* the hop before: freed now that nothing is made of it any more */
     redirect_clear(u);
     u->redirect = r;
@@ -246,6 +273,12 @@ void user_request_done(void *user, const struct http_result *result, uint64_t no
     record(u, result, now_us);
     u->step++;
     do_step(u, now_us);
+}
+
+void user_set_cookie(void *user, struct str value)
+{
+    struct user *u = user;
+    user_cookies_take(u, u->redirect ? &u->redirect->call : call_of(u), value);
 }
 
 /* --- tasks ---------------------------------------------------------------------------------- */
@@ -400,6 +433,8 @@ void user_end_now(struct user *u)
     s->ops->client_free(u->client);
     u->client = NULL;
     redirect_clear(u);
+    cookies_free(u->cookies);
+    u->cookies = NULL;
     binding_unref(u->binding);
     user_list_remove(u->ending ? &s->ending : &s->users[u->class], u);
     s->running[u->class]--;

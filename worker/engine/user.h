@@ -30,6 +30,7 @@ struct user {
     struct user *prev;
     struct shard *shard;
     struct http_client *client;
+    struct cookies *cookies; /* NULL: none yet */
     struct binding *binding;
     struct user_redirect *redirect; /* NULL: not following one */
     uint64_t request_start_us;      /* from which its response time counts */
@@ -55,8 +56,9 @@ void user_end_soon(struct user *u, uint64_t timeout_us);
 /* End it now; a request under way is cut and counted as interrupted. */
 void user_end_now(struct user *u);
 
-/* The callback for the HTTP engine. */
+/* The callbacks for the HTTP engine. */
 void user_request_done(void *user, const struct http_result *result, uint64_t now_us);
+void user_set_cookie(void *user, struct str value);
 
 /* User lists. */
 void user_list_add(struct user_list *list, struct user *u);
