@@ -1,5 +1,7 @@
 #include "facts/facts.h"
 
+#include "base/num.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,12 +174,15 @@ static void test_status_message(void **state)
 
 static long resident_kb(void)
 {
-    long pages = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    assert_non_null(f);
-    assert_int_equal(fscanf(f, "%ld %ld", &pages, &resident), 2);
-    fclose(f);
-    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+    struct buf text;
+    uint64_t pages;
+    buf_init(&text, 4096);
+    assert_int_equal(buf_read_file(&text, "/proc/self/statm", NULL), 0);
+    struct str rest = buf_str(&text), part; /* size, resident, … */
+    assert_true(str_next(&rest, ' ', &part) && str_next(&rest, ' ', &part));
+    assert_int_equal(num_parse_u64(part, UINT32_MAX, &pages), 0);
+    buf_done(&text);
+    return (long)pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
 /* An item of about 2.3 KB, as the API server writes them, with its managedFields. */
