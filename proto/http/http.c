@@ -246,7 +246,7 @@ static const char *tls_text(CURLcode code, long verify)
         return "TLS: the client certificate or its key cannot be used";
     if (code != CURLE_PEER_FAILED_VERIFICATION)
         return "TLS: handshake failed";
-    if (verify == 0)
+    if (verify <= 1) /* the chain is good, or (the value at first) the name was looked at before */
         return "TLS: certificate is for another name";
     if (verify == X509_EXPIRED)
         return "TLS: certificate has expired";

@@ -37,8 +37,9 @@ static void compare(struct str text, size_t step)
 {
     json_error_t error;
     int ours = scan(text, step);
-    if (!utf8_valid(text) || depth_of(text) > JSON_SCAN_DEPTH_MAX)
-        return; /* the scanner is laxer, or stricter, by design */
+    if (!utf8_valid(text) || depth_of(text) > JSON_SCAN_DEPTH_MAX ||
+        str_find(text, '\0') < text.len) /* jansson steps over a NUL */
+        return;                          /* the scanner is laxer, or stricter, by design */
     json_t *root = json_loadb(text.ptr, text.len,
                               JSON_DECODE_ANY | JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, &error);
     bool too_large = !root && json_error_code(&error) == json_error_numeric_overflow;

@@ -1,0 +1,51 @@
+"""A server on 127.0.0.1 for faults that real ones will not make: it reads a request and sends prepared bytes."""
+import socket
+import threading
+
+
+class FakeHttp:
+    """answer: the bytes for each connection; None: stay silent until the end."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.requests = []
+        self.stopped = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.url = "http://127.0.0.1:%d" % self.port
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection:
+            request = b""
+            while b"\r\n\r\n" not in request:
+                got = connection.recv(65536)
+                if not got:
+                    return
+                request += got
+            self.requests.append(request)
+            if self.answer is None:
+                self.stopped.wait()
+                return
+            try:
+                connection.sendall(self.answer)
+            except OSError:
+                pass  # the client had enough
+
+    def close(self):
+        self.stopped.set()
+        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept
+        self.listener.close()
+
+
+def answer(status, body=b"", headers=""):
+    head = "HTTP/1.1 %s\r\nContent-Length: %d\r\n%s\r\n" % (status, len(body), headers)
+    return head.encode() + body
