@@ -1,10 +1,13 @@
 """The main job: a real master starts, cicada attaches, and the master's counts are nginx's own."""
+import csv
 import time
 
 import pytest
+import requests
 
-from harness.counts import assert_counts
-from harness.master import wait_quiet
+from harness.counts import FAILING, assert_counts
+from harness.master import NEWEST, wait_quiet
+from harness.process import wait_for
 
 USERS = 20
 
@@ -110,3 +113,39 @@ def test_requests_on_the_way_end_within_the_stop_timeout(nginx, start_master, st
     master.stop()
     wait_quiet(nginx)
     assert_counts(master.last_stop(1), nginx)
+
+
+def test_files_and_pages_of_the_master(version, nginx, start_master, start_cicada, tmp_path):
+    """CSV files, the report and the web UI's requests show the same counts, and none of them stumbles."""
+    master = start_master(version, args=["--csv", tmp_path / "run", "--csv-full-history"])
+    start_cicada(master.port)
+    master.wait_workers(1, ("ready",))
+    master.swarm(20, 100, nginx.url)
+    master.wait_users(20)
+    master.wait_requests(200)
+    for page in ("/", "/stats/requests/csv", "/stats/failures/csv", "/exceptions", "/exceptions/csv", "/stats/report"):
+        answer = requests.get(master.url(page), timeout=10)
+        assert answer.status_code == 200, (page, answer.text)
+    master.stop()
+    rows = {name: tuple(counts) for name, counts in master.last_stop(1)["rows"].items()}
+
+    def table():
+        with open(tmp_path / "run_stats.csv") as f:
+            return {"%s %s" % (r["Type"], r["Name"]): r for r in csv.DictReader(f)}
+
+    def counted():
+        return {name: (int(r["Request Count"]), int(r["Failure Count"])) for name, r in table().items()}
+    wait_for(lambda: {n: c for n, c in counted().items() if n != " Aggregated"} == rows, 10,
+             lambda: "%s in run_stats.csv, not %s" % (rows, counted()))
+    for row in table().values():
+        assert 0 <= float(row["Min Response Time"]) <= float(row["Median Response Time"]) + 1
+        assert float(row["Median Response Time"]) <= float(row["Max Response Time"]) + 1
+        assert int(row["50%"]) <= int(row["99%"]) <= int(row["100%"])
+    assert float(table()["GET /10k"]["Average Content Size"]) == 10240
+    with open(tmp_path / "run_failures.csv") as f:
+        assert ["%s %s" % (r["Method"], r["Name"]) for r in csv.DictReader(f)] == list(FAILING)
+    assert master.end() == 1
+    if version == NEWEST:  # written out each 10 s; older ones leave the rest in their buffer when they end
+        with open(tmp_path / "run_stats_history.csv") as f:
+            assert max(int(r["User Count"]) for r in csv.DictReader(f)) == 20
+    master.assert_clean()
