@@ -5,6 +5,7 @@ import pytest
 
 from harness.counts import assert_counts
 from harness.master import NEWEST, wait_quiet
+from harness.process import wait_for
 
 # 5 users make less than 60 requests/s; a worker reports each 3 s.
 LOST_BY_SIGKILL = 5 * 12 * 4
@@ -106,7 +107,10 @@ def test_lost_connection_is_made_again(nginx, start_master, start_cicada, relay_
     master.wait_workers(1, ("ready",))
     master.swarm(10, 100, nginx.url)
     master.wait_users(10)
+    before = len(relay.heartbeats)
     relay.cut()
+    # What the master sends into the gap is lost, as it does not repeat itself.
+    wait_for(lambda: len(relay.heartbeats) > before + 1, 30, "heartbeats over the new connection")
     master.wait_workers(1, timeout=60)
     master.wait_users(10)
     master.stop()

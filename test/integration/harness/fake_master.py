@@ -18,7 +18,7 @@ class FakeMaster:
         self.worker = None  # identity of the last sender
 
     def receive(self, timeout=5):
-        """The next message as (type, data), or None."""
+        """The next message as (type, data), or None. Heartbeats are answered, as masters from 2.19 on do."""
         if not self.router.poll(timeout * 1000):
             return None
         identity, frame = self.router.recv_multipart()
@@ -26,6 +26,8 @@ class FakeMaster:
         assert node.encode() == identity, (node, identity)
         self.worker = identity
         self.received.append((kind, data))
+        if kind == "heartbeat":
+            self.send("heartbeat")
         return kind, data
 
     def wait(self, kind, timeout=20, condition=lambda data: True):
