@@ -1,5 +1,7 @@
 """What only shows under load: heartbeats with every core busy, ten thousand users."""
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -27,27 +29,53 @@ def busy_ticks():
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
 
-@pytest.mark.timeout(200)
+SLEEPER = """
+import sys, time
+last = time.monotonic()
+while True:
+    time.sleep(0.1)
+    now = time.monotonic()
+    print(now - last, flush=True)
+    last = now
+"""
+
+
+class Minute:
+    """What happened in a minute: the heartbeats that passed the relay, how busy the cores were, and the longest nap
+    of a process that asks for 0.1 s at a time, which tells whether the machine itself stood still."""
+
+    def __init__(self, relay, nginx):
+        first, (busy, total), answered_before = len(relay.heartbeats), busy_ticks(), nginx.count()
+        sleeper = subprocess.Popen([sys.executable, "-c", SLEEPER], stdout=subprocess.PIPE, text=True)
+        time.sleep(MINUTE_S)  # the span that is looked at, not a wait for something
+        sleeper.terminate()
+        self.nap = max(float(line) for line in sleeper.communicate()[0].split())
+        beats = relay.heartbeats[first:]
+        self.count = len(beats)
+        self.gap = max(b - a for a, b in zip(beats, beats[1:]))
+        self.busy = (busy_ticks()[0] - busy) / (busy_ticks()[1] - total)
+        self.rate = (nginx.count() - answered_before) / MINUTE_S
+        print("%d heartbeats, the longest gap %.3f s; cores %.1f %% busy, %d requests/s; longest nap %.3f s" % (
+            self.count, self.gap, 100 * self.busy, self.rate, self.nap))
+
+
+@pytest.mark.timeout(300)
 def test_no_heartbeat_is_missed_with_every_core_busy(start_nginx, start_master, start_cicada, relay_to, tmp_path):
     nginx = start_nginx(processes=os.cpu_count())
     master = start_master()
     relay = relay_to(master.port)
     cicada = start_cicada(relay.port, scenario=scenario(tmp_path, ""))
     master.wait_workers(1, ("ready",))
-    master.swarm(100, 1000, nginx.url)
+    master.swarm(100, 100, nginx.url)
     master.wait_users(100)
-    first, start, (busy, total) = len(relay.heartbeats), time.monotonic(), busy_ticks()
-    time.sleep(MINUTE_S)  # the span that is looked at, not a wait for something
-    beats = relay.heartbeats[first:]
-    busy_share = (busy_ticks()[0] - busy) / (busy_ticks()[1] - total)
-    span = time.monotonic() - start
+    for _ in range(3):  # a minute in which the machine stood still shows nothing
+        minute = Minute(relay, nginx)
+        if minute.nap < 0.9:
+            break
     master.stop()
-    assert busy_share > 0.9, "the cores were %.0f %% busy only: not what is to be shown" % (100 * busy_share)
-    gaps = [b - a for a, b in zip(beats, beats[1:])]
-    print("%d heartbeats in %.1f s, the longest gap %.3f s, cores %.1f %% busy, %d requests/s" % (
-        len(beats), span, max(gaps), 100 * busy_share, nginx.count() / span))
+    assert minute.busy > 0.9, "the cores were not busy enough for what is to be shown"
     # One a second. A gap of two seconds is one missed.
-    assert max(gaps) < 2 and len(beats) >= MINUTE_S - 2, (len(beats), sorted(gaps)[-5:])
+    assert minute.gap < 2 and minute.count >= MINUTE_S - 1
     assert "failed to send heartbeat" not in master.text()
     wait_quiet(nginx)
     # A stop timeout is set, so nothing was cut.
@@ -76,4 +104,4 @@ def test_ten_thousand_users(start_nginx, start_master, start_cicada, open_files,
     record = master.last_stop(1)
     assert_counts(record, nginx)
     assert record["errors"] == []
-    master.assert_clean(allow=[BUSY_WORKER, r"spawn rate|Your selected spawn rate is very high"])
+    master.assert_clean(allow=[BUSY_WORKER, r"Your selected spawn rate is very high"])
