@@ -5,7 +5,7 @@ import time
 import pytest
 import requests
 
-from harness.counts import FAILING, assert_counts
+from harness.counts import FAILING, answered, assert_counts
 from harness.master import NEWEST, wait_quiet
 from harness.process import wait_for
 
@@ -29,6 +29,9 @@ def test_headless_run_counts_what_nginx_answered(version, workers, nginx, start_
     # At `quit` the master listens for half a second more: requests still on the way then cannot be told to it.
     assert_counts(final, nginx, cut=USERS)
     assert list(master.table_total()) == final["total"]
+    # The workers themselves know of every request.
+    started, finished = (sum(column) for column in zip(*(cicada.requests() for cicada in cicadas)))
+    assert finished <= sum(answered(nginx).values()) <= started
     master.assert_clean()
 
 

@@ -43,6 +43,14 @@ class Cicada(Worker):
                 found.append(line)
         return found
 
+    def requests(self):
+        """(started, finished) of the whole process, as it says at its end: the rest was cut."""
+        found = re.search(r"(\d+) requests: (\d+) succeeded, (\d+) failed, (\d+) cut", self.text())
+        assert found, self.text()
+        started, succeeded, failed, cut = map(int, found.groups())
+        assert started == succeeded + failed + cut
+        return started, succeeded + failed
+
 
 class PythonWorker(Worker):
     def __init__(self, folder, master_port, version=NEWEST, args=(), name="python-worker"):
