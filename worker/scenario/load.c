@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-
 /* A plan and its memory are one allocation's life. */
 struct owned_plan {
     struct plan plan;
