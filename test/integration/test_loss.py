@@ -100,7 +100,8 @@ def test_worker_joins_a_running_test(version, nginx, start_master, start_cicada)
 
 
 def test_lost_connection_is_made_again(nginx, start_master, start_cicada, relay_to):
-    """A cut TCP connection during a run: the worker comes back and takes the next run with exact counts."""
+    """A cut TCP connection during a run: the worker comes back, users and all, and takes the next run with exact
+    counts."""
     master = start_master()
     relay = relay_to(master.port)
     cicada = start_cicada(relay.port)
@@ -117,3 +118,24 @@ def test_lost_connection_is_made_again(nginx, start_master, start_cicada, relay_
     master.wait_workers(1, ("ready",), timeout=60)
     assert one_run(master, nginx, 10, 2) == [10]
     assert cicada.alive()
+    master.assert_clean()
+
+
+def test_silent_connection_is_left(nginx, start_master, start_cicada, relay_to):
+    """A connection that stands and carries nothing, for longer than a master is waited for: the load ends; once it
+    carries again there is one worker, not a ghost beside it."""
+    master = start_master()
+    relay = relay_to(master.port)
+    cicada = start_cicada(relay.port)
+    master.wait_workers(1, ("ready",))
+    master.swarm(10, 100, nginx.url)
+    master.wait_users(10)
+    relay.stalled.set()
+    wait_quiet(nginx, timeout=60)
+    cicada.wait_line("lost the master")
+    relay.stalled.clear()
+    master.stop()
+    master.wait_workers(1, ("ready",), timeout=60)
+    assert len(master.stats()["workers"]) == 1
+    assert one_run(master, nginx, 10, 2) == [10]
+    master.assert_clean()

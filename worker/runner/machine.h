@@ -5,7 +5,7 @@
  *
  * The rules are the master's: what it cannot bear is never sent (above all spawning_complete before
  * an ack), what it waits for is sent in time. Source: locust/runners.py, WorkerRunner and
- * MasterRunner, 2.12.1 to 2.47.0; docs/protocol.md tells why for each. */
+ * MasterRunner, 2.12.1 to 2.47.0; docs/worker.md tells why for each. */
 #ifndef CICADA_WORKER_RUNNER_MACHINE_H
 #define CICADA_WORKER_RUNNER_MACHINE_H
 
