@@ -15,7 +15,7 @@ from harness.worker import CICADA
 
 pytestmark = [pytest.mark.timeout(1500), pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
-TOOL = os.path.join(os.path.dirname(CICADA) or ".", "test", "tools", "cluster_facts")
+TOOL = os.path.join(os.path.dirname(CICADA) or os.path.join(ROOT, "build"), "test", "tools", "cluster_facts")
 KEYS = ("machine_type", "node_count", "allocatable_cores", "allocatable_ram_gb", "worker_pod_count", "capacity_scope")
 NOTHING = (None, None, None, None, None, None)
 SEEDED = ("n2-standard-4", 2, 7.84, 25.92, 4, "worker_nodes")  # two nodes host the four live pods
