@@ -285,6 +285,37 @@ static void test_headers_can_be_read_from_the_head(void **state)
     http_parser_done(&p);
 }
 
+static void test_cookies_and_codings_are_noted(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        bool cookies, coding;
+    } heads[] = {
+        {"HTTP/1.1 204 x\r\nServer: x\r\nSet-Cookiee: a\r\nSet-Cooki: a\r\n\r\n", false, false},
+        {"HTTP/1.1 204 x\r\nset-COOKIE:a=1\r\nServer: x\r\n\r\n", true, false},
+        {"HTTP/1.1 204 x\r\nX: y\r\n Set-Cookie: a\r\ncontent-Encoding: gzip\r\n\r\n", false, true},
+        {"HTTP/1.1 204 x\r\nContent-Encoding: gzip\r\nConnection: close\r\nSet-Cookie: a\r\n\r\n",
+         true, true},
+        {"HTTP/1.1 103 x\r\nSet-Cookie: a\r\nContent-Encoding: gzip\r\n\r\n"
+         "HTTP/1.1 204 x\r\n\r\n",
+         false, false},
+        {"HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nSet-Cookie: a\r\n\r\n", false,
+         false},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct http_parser p;
+        struct str input = str_of(heads[i].bytes);
+        http_parser_init(&p);
+        http_parser_begin(&p, false);
+        assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_HEAD);
+        assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_DONE);
+        assert_int_equal(p.has_cookies, heads[i].cookies);
+        assert_int_equal(p.has_coding, heads[i].coding);
+        http_parser_done(&p);
+    }
+}
+
 static enum http_parser_event pour(struct http_parser *p, const char *text, unsigned times)
 {
     enum http_parser_event event = HTTP_EVENT_MORE;
@@ -347,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_case_at_every_split),
         cmocka_unit_test(test_headers_can_be_read_from_the_head),
+        cmocka_unit_test(test_cookies_and_codings_are_noted),
         cmocka_unit_test(test_endless_heads_are_bounded),
         cmocka_unit_test(test_untouched_until_the_first_byte),
     };
