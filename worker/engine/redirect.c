@@ -54,21 +54,38 @@ static int join(struct buf *out, struct str base, struct str location)
     return rc < 0 ? rc : buf_add(out, location);
 }
 
+/* Append url with base's user and password, should it have none of its own and be of one origin. */
+static int add_with_userinfo(struct buf *out, struct str url, struct str base)
+{
+    struct url to, from;
+    if (url_parse(url, &to, NULL) < 0 || url_parse(base, &from, NULL) < 0)
+        return -EINVAL;
+    if (to.userinfo.ptr || !from.userinfo.ptr || !redirect_same_origin(base, url))
+        return buf_add(out, url);
+    size_t host_at = str_find_str(url, STR("://")) + 3;
+    int rc = buf_add(out, str_sub(url, 0, host_at));
+    if (rc == 0)
+        rc = buf_add(out, from.userinfo);
+    if (rc == 0)
+        rc = buf_add_byte(out, '@');
+    return rc < 0 ? rc : buf_add(out, str_sub(url, host_at, url.len));
+}
+
 int redirect_resolve(struct buf *out, struct str base, struct str location)
 {
-    struct buf joined;
-    struct url parts;
-    size_t before = out->len;
+    struct buf joined, encoded;
     location = str_sub(location, 0, str_find(location, '#'));
     if (has_scheme(location) && !url_is_absolute(location))
         return -EINVAL;
     buf_init(&joined, MAX_URL_BYTES);
+    buf_init(&encoded, MAX_URL_BYTES);
     int rc = url_is_absolute(location) ? buf_add(&joined, location) : join(&joined, base, location);
     if (rc == 0)
-        rc = url_encode(out, buf_str(&joined));
-    if (rc == 0 && url_parse(str_sub(buf_str(out), before, out->len), &parts, NULL) < 0)
-        rc = -EINVAL;
+        rc = url_encode(&encoded, buf_str(&joined));
+    if (rc == 0)
+        rc = add_with_userinfo(out, buf_str(&encoded), base);
     buf_done(&joined);
+    buf_done(&encoded);
     return rc;
 }
 

@@ -12,13 +12,19 @@ static inline bool redirect_status(unsigned status)
 }
 
 /* The absolute URL that location names, seen from base (an absolute URL). Appended to out; a space
- * and the like are encoded, the fragment is left out. 0; -EINVAL (no http or https URL); -ERANGE;
+ * and the like are encoded, the fragment is left out, and base's user and password go along to the
+ * same origin. 0; -EINVAL (no http or https URL); -ERANGE;
  * -ENOMEM. */
 MUST_USE int redirect_resolve(struct buf *out, struct str base, struct str location);
 
-/* Does the method turn into GET, without the body? 303 and 302 do that to all but HEAD, 301 to
- * POST; 307 and 308 keep both. */
+/* Does the method turn into GET? 303 and 302 do that to all but HEAD, 301 to POST. */
 bool redirect_becomes_get(unsigned status, struct str method);
+
+/* Does the body go along? Only 307 and 308 keep it, even where the others keep the method. */
+static inline bool redirect_keeps_body(unsigned status)
+{
+    return status == 307 || status == 308;
+}
 
 /* May credentials go along from one absolute URL to another? To the same origin, and from http to
  * https of the same host on the usual ports. */

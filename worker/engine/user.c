@@ -183,24 +183,21 @@ static void begin_request(struct user *u, uint64_t now_us)
 
 /* The scenario's own cookies are for the first request only, as in Locust: the jar's go with the
  * next ones. */
-static bool keeps_header(struct str name, bool body_dropped, bool same)
+static bool keeps_header(struct str name, bool body, bool same)
 {
-    if (body_dropped && str_starts_nocase(name, STR("Content-")))
-        return false;
-    if (str_eq_nocase(name, STR("Cookie")))
+    if (str_eq_nocase(name, STR("Cookie")) || (!body && str_eq_nocase(name, STR("Content-Type"))))
         return false;
     return same || !(str_eq_nocase(name, STR("Authorization")) || str_eq_nocase(name, STR("Host")));
 }
 
-static int copy_headers(struct user_redirect *r, const struct http_call *from, bool body_dropped,
-                        bool same)
+static int copy_headers(struct user_redirect *r, const struct http_call *from, bool body, bool same)
 {
     struct plan_header *headers = calloc(from->header_count + 1, sizeof *headers);
     size_t n = 0;
     if (!headers)
         return -ENOMEM;
     for (size_t i = 0; i < from->header_count; i++) {
-        if (keeps_header(from->headers[i].name, body_dropped, same))
+        if (keeps_header(from->headers[i].name, body, same))
             headers[n++] = from->headers[i];
     }
     free(r->headers);
@@ -214,7 +211,7 @@ static int copy_headers(struct user_redirect *r, const struct http_call *from, b
 static enum http_failure make_hop(struct user *u, const struct http_call *from,
                                   const struct http_result *result, struct user_redirect *r)
 {
-    bool get = redirect_becomes_get(result->status, from->method);
+    bool body = redirect_keeps_body(result->status);
     buf_init(&r->url, MAX_REDIRECT_BYTES);
     int rc = redirect_resolve(&r->url, from->url, result->location);
     if (rc < 0)
@@ -223,11 +220,11 @@ static enum http_failure make_hop(struct user *u, const struct http_call *from,
     r->call = *from;
     r->call.prepared = NULL;
     r->call.url = buf_str(&r->url);
-    if (get) {
+    if (redirect_becomes_get(result->status, from->method))
         r->call.method = STR("GET");
+    if (!body)
         r->call.body = (struct str){NULL, 0};
-    }
-    if (copy_headers(r, from, get, same) < 0 || u->shard->ops->prepare(&r->call) < 0)
+    if (copy_headers(r, from, body, same) < 0 || u->shard->ops->prepare(&r->call) < 0)
         return HTTP_FAILURE_MEMORY;
     return HTTP_FAILURE_NONE;
 }
