@@ -135,6 +135,7 @@ SRC_worker_engine := \
 	worker/engine/http_fast.c \
 	worker/engine/http_parser.c \
 	worker/engine/http_request.c \
+	worker/engine/http_response.c \
 	worker/engine/redirect.c \
 	worker/engine/resolver.c \
 	worker/engine/shard.c \

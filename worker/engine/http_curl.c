@@ -1,6 +1,8 @@
 /* The libcurl engine: one multi handle a shard, driven by the shard's epoll loop; one easy handle a
  * user, kept for the user's life. Cookies and coded bodies are not curl's business but handled as
- * by the other engine, so that both do the same.
+ * by the other engine, so that both do the same. More than that: what curl received goes, chunk
+ * sizes and all, through the reader that the fast engine has. So both judge a response alike; curl
+ * by itself forgives much (two lengths, a size of "5xyz", a head without an end).
  *
  * Each user's handle has a connection cache of its own, by a share object. With the multi handle's
  * common cache users would take each other's connections, and curl would search all of them for
@@ -13,7 +15,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "worker/engine/content_decoder.h"
+#include "worker/engine/http_parser.h"
+#include "worker/engine/http_request.h"
+#include "worker/engine/http_response.h"
 #include "worker/engine/timers.h"
 #include "worker/stats/details.h"
 
@@ -49,15 +53,19 @@ struct http_client {
     CURL *easy;
     CURLSH *share;
     const struct http_call *call; /* whose options are set */
-    uint64_t body_bytes;
     uint64_t begun_us;
-    struct timer first_byte;         /* curl has no such limit of its own */
-    struct content_decoder *decoder; /* of a coded body under way, or NULL */
-    enum content_coding coding;      /* of the response under way */
-    bool head_read;                  /* ... whose head is complete */
-    bool has_cookies;                /* CURLOPT_COOKIE is set */
+    struct timer first_byte; /* curl has no such limit of its own */
+    bool has_cookies;        /* CURLOPT_COOKIE is set */
     bool busy;
-    enum http_failure failure; /* of our own callbacks */
+    bool no_body;               /* the call is a HEAD */
+    bool closes;                /* the call asks the server to close the connection */
+    bool forbids_reuse;         /* so was curl told of the connection of this call */
+    bool sent;                  /* curl has begun to send the request */
+    enum http_failure not_sent; /* ... and would have to send it again, for this reason */
+    enum http_failure failure;  /* of what is behind the framing */
+    struct http_response response;
+    struct http_parser parser;
+    char error[CURL_ERROR_SIZE];
 };
 
 /* --- sockets -------------------------------------------------------------------------------- */
@@ -195,6 +203,8 @@ static enum http_failure connect_failure(CURL *easy)
     case ENETUNREACH:
     case EHOSTUNREACH:
         return HTTP_FAILURE_UNREACHABLE;
+    case ECONNRESET:
+        return HTTP_FAILURE_RESET;
     case ECONNREFUSED:
         return HTTP_FAILURE_REFUSED;
     case ENOMEM:
@@ -205,50 +215,76 @@ static enum http_failure connect_failure(CURL *easy)
     }
 }
 
-/* A kept-alive connection has no connect time, and did not have to be made. */
-static enum http_failure timeout_failure(CURL *easy)
+/* The request was not sent yet: the time went into the connection, its handshake included. */
+static enum http_failure timeout_failure(const struct http_client *c)
 {
-    curl_off_t connect_us = 0;
-    long opened = 0;
-    (void)curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect_us); /* stay 0 when unknown */
-    (void)curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &opened);
-    return opened > 0 && connect_us == 0 ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT;
+    return !c->sent ? HTTP_FAILURE_CONNECT_TIMEOUT : HTTP_FAILURE_TIMEOUT;
 }
 
-static enum http_failure failure_of(CURL *easy, CURLcode code)
+/* A line longer than curl's buffer for one comes back as out of memory. */
+static enum http_failure memory_failure(CURL *easy)
 {
-    long os_error = 0;
+    curl_off_t first = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &first); /* stays 0 when unknown */
+    return first > 0 ? HTTP_FAILURE_HEADERS_TOO_LARGE : HTTP_FAILURE_MEMORY;
+}
+
+/* Sending or receiving failed. Curl's text says how: its errno may be of the closing that followed.
+ */
+static enum http_failure transfer_failure(const struct http_client *c)
+{
+    struct str text = str_of(c->error);
+    if (str_find_str(text, STR("SSL routines")) < text.len)
+        return HTTP_FAILURE_TLS;
+    return str_find_str(text, str_of(strerrordesc_np(EPIPE))) < text.len ? HTTP_FAILURE_CLOSED
+                                                                         : HTTP_FAILURE_RESET;
+}
+
+static enum http_failure failure_of(const struct http_client *c, CURLcode code)
+{
     switch (code) {
-    case CURLE_OK:
-        return HTTP_FAILURE_NONE;
+    case CURLE_OK: /* for curl; the reader is still waiting for more */
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+        return HTTP_FAILURE_CLOSED;
     case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_URL_MALFORMAT: /* a redirect's; its host is no name for curl */
         return HTTP_FAILURE_NAME;
     case CURLE_COULDNT_CONNECT:
-        return connect_failure(easy);
+        return connect_failure(c->easy);
     case CURLE_OPERATION_TIMEDOUT:
-        return timeout_failure(easy);
+        return timeout_failure(c);
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_SSL_CIPHER:
         return HTTP_FAILURE_TLS;
     case CURLE_PEER_FAILED_VERIFICATION:
         return HTTP_FAILURE_CERTIFICATE;
-    case CURLE_GOT_NOTHING:
-    case CURLE_PARTIAL_FILE:
-        return HTTP_FAILURE_CLOSED;
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
-        (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error); /* stays 0 when unknown */
-        return os_error == EPIPE ? HTTP_FAILURE_CLOSED : HTTP_FAILURE_RESET;
+        return transfer_failure(c);
     case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_FUNCTION_ARGUMENT: /* a folded line at the beginning of the head */
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_HTTP2:
     case CURLE_BAD_CONTENT_ENCODING:
         return HTTP_FAILURE_MALFORMED;
     case CURLE_OUT_OF_MEMORY:
-        return HTTP_FAILURE_MEMORY;
+        return memory_failure(c->easy);
     default:
         return HTTP_FAILURE_OTHER;
     }
+}
+
+/* The reader's verdict comes first, whatever curl made of the same bytes. */
+static enum http_failure verdict(const struct http_client *c, CURLcode code)
+{
+    if (c->failure != HTTP_FAILURE_NONE)
+        return c->failure;
+    if (c->parser.failure != HTTP_FAILURE_NONE)
+        return c->parser.failure;
+    if (http_parser_complete(&c->parser) || (code == CURLE_OK && http_parser_close(&c->parser)))
+        return http_response_whole(&c->response) ? HTTP_FAILURE_NONE : HTTP_FAILURE_MALFORMED;
+    return c->not_sent != HTTP_FAILURE_NONE ? c->not_sent : failure_of(c, code);
 }
 
 /* Curl's times all count from the start of the transfer, and are 0 for a part it did not have. */
@@ -280,30 +316,22 @@ static void read_phases(CURL *easy, uint64_t phases_us[static STATS_PHASE_COUNT]
 
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
-    long status = 0, opened = 0;
-    struct curl_header *location = NULL;
-    struct http_result result = {.failure = c->failure ? c->failure : failure_of(c->easy, code)};
+    long opened = 0;
+    struct http_result result = {
+        .failure = verdict(c, code),
+        .status = c->parser.status,
+        .body_bytes = c->response.body_bytes,
+        .location = str_of(c->response.location),
+    };
     uint64_t phases_us[STATS_PHASE_COUNT];
-    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
-    if (result.failure == HTTP_FAILURE_NONE && (status < 100 || status > 999))
-        result.failure = HTTP_FAILURE_MALFORMED;
-    if (result.failure == HTTP_FAILURE_NONE && c->decoder && !content_decoder_ended(c->decoder))
-        result.failure = HTTP_FAILURE_MALFORMED;
-    if (result.failure == HTTP_FAILURE_NONE && status / 100 == 3)
-        (void)curl_easy_header(c->easy, "Location", 0, CURLH_HEADER, -1,
-                               &location);                            /* stays NULL */
     (void)curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &opened); /* stays 0 when unknown */
     c->engine->setup.counters->connections_opened += (uint64_t)opened;
     c->engine->setup.counters->connections_failed += code == CURLE_COULDNT_CONNECT;
-    result.status = status >= 100 && status <= 999 ? (unsigned)status : 0;
-    result.body_bytes = c->body_bytes;
-    result.location = str_of(location ? location->value : NULL);
     if (c->engine->setup.phases) {
         read_phases(c->easy, phases_us);
         result.phases_us = phases_us;
     }
-    content_decoder_free(c->decoder);
-    c->decoder = NULL;
+    http_response_end(&c->response);
     c->busy = false;
     timers_cancel(c->engine->setup.timers, &c->first_byte);
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
@@ -394,6 +422,13 @@ static int add_header(struct curl_slist **list, const struct plan_header *header
     return rc;
 }
 
+/* Does the method carry a body by custom, so that an absent one is said by "Content-Length: 0"? */
+static bool wants_length(struct str method)
+{
+    return str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
+           str_eq(method, STR("PATCH"));
+}
+
 static int prepare(struct http_call *call)
 {
     struct curl_slist *list = NULL;
@@ -403,7 +438,8 @@ static int prepare(struct http_call *call)
     /* without these curl waits a second for "100 Continue" and calls every body a form */
     if (rc == 0 && call->body.ptr && !has_header(call, STR("Expect")))
         rc = add_line(&list, "Expect:");
-    if (rc == 0 && call->body.ptr && !has_header(call, STR("Content-Type")))
+    if (rc == 0 && (call->body.ptr || wants_length(call->method)) &&
+        !has_header(call, STR("Content-Type")))
         rc = add_line(&list, "Content-Type:");
     for (size_t i = 0; rc == 0 && i < call->header_count; i++)
         rc = add_header(&list, &call->headers[i]);
@@ -418,13 +454,6 @@ static void unprepare(struct http_call *call)
 {
     curl_slist_free_all(call->prepared);
     call->prepared = NULL;
-}
-
-/* Does the method carry a body by custom, so that an absent one is said by "Content-Length: 0"? */
-static bool wants_length(struct str method)
-{
-    return str_eq(method, STR("POST")) || str_eq(method, STR("PUT")) ||
-           str_eq(method, STR("PATCH"));
 }
 
 static CURLcode set_method(CURL *easy, const struct http_call *call)
@@ -493,13 +522,21 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
         if (set_call(c->easy, call) != CURLE_OK)
             return HTTP_FAILURE_MEMORY;
         c->call = call;
+        c->no_body = str_eq(call->method, STR("HEAD"));
+        c->closes = http_call_closes(call);
     }
     if (set_cookies(c, cookies) != CURLE_OK)
         return HTTP_FAILURE_MEMORY;
-    c->body_bytes = 0;
-    c->coding = CONTENT_PLAIN;
-    c->head_read = false;
-    c->failure = HTTP_FAILURE_NONE;
+    c->sent = false;
+    c->failure = c->not_sent = HTTP_FAILURE_NONE;
+    c->error[0] = '\0';
+    http_response_begin(&c->response);
+    http_parser_begin(&c->parser, c->no_body);
+    if (c->forbids_reuse) {
+        c->forbids_reuse = false;
+        if (curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 0L) != CURLE_OK)
+            return HTTP_FAILURE_MEMORY;
+    }
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;
     c->busy = true;
@@ -511,42 +548,84 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
 
 /* --- clients -------------------------------------------------------------------------------- */
 
-/* Bytes taken; fewer end the transfer. */
-static size_t on_body(char *bytes, size_t one, size_t n, void *client)
+/* Curl is about to send the request. */
+static int on_send(void *client, char *to, char *from, int to_port, int from_port)
 {
     struct http_client *c = client;
-    size_t length = one * n;
-    if (c->coding == CONTENT_PLAIN) {
-        c->body_bytes += length;
-        return length;
-    }
-    c->failure =
-        content_decoder_count(&c->decoder, c->coding, (struct str){bytes, length}, &c->body_bytes);
-    return c->failure == HTTP_FAILURE_NONE ? length : 0;
+    (void)to;
+    (void)from;
+    (void)to_port;
+    (void)from_port;
+    c->engine->setup.counters->retries += c->sent;
+    c->sent = true;
+    http_parser_begin(&c->parser, c->no_body);
+    return CURL_PREREQFUNC_OK;
 }
 
-static void read_head(struct http_client *c)
-{
-    struct curl_header *h;
-    for (size_t i = 0; curl_easy_header(c->easy, "Set-Cookie", i, CURLH_HEADER, -1, &h) == 0; i++)
-        c->engine->setup.set_cookie(c->owner, str_of(h->value));
-    if (curl_easy_header(c->easy, "Content-Encoding", 0, CURLH_HEADER, -1, &h) == 0)
-        c->coding = h->amount > 1 ? CONTENT_PLAIN : content_coding_of(str_of(h->value));
-}
-
-/* One line of a head; an empty one ends it. */
-static size_t on_header(char *line, size_t one, size_t n, void *client)
+/* Curl opens a connection. It does so after the request was sent when a kept-alive connection
+ * turned out to be closed, be it a POST or not: a POST is not sent twice. */
+static curl_socket_t on_open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct http_client *c = client;
-    long status = 0;
-    if (one * n > 2 || c->head_read || (line[0] != '\r' && line[0] != '\n'))
-        return one * n;
-    (void)curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status); /* stays 0 when unknown */
-    if (status >= 200) {
-        c->head_read = true;
-        read_head(c);
+    long os_error = 0;
+    (void)purpose;
+    if (c->sent && !http_method_idempotent(c->call->method)) {
+        (void)curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &os_error); /* of the old connection */
+        c->not_sent = os_error == ECONNRESET ? HTTP_FAILURE_RESET : HTTP_FAILURE_CLOSED;
+        return CURL_SOCKET_BAD;
     }
-    return one * n;
+    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/* Would curl go on, although the response is complete? It sends the rest of a request that was
+ * answered early, waits for the body of a HEAD that had one itself, and reads to the close when a
+ * transfer coding is named that is not chunked. */
+static bool curl_goes_on(const struct http_client *c)
+{
+    curl_off_t sent = 0;
+    if (c->parser.identity)
+        return true;
+    if (c->call->body.len == 0)
+        return false;
+    (void)curl_easy_getinfo(c->easy, CURLINFO_SIZE_UPLOAD_T, &sent); /* stays 0 when unknown */
+    return c->no_body || (size_t)sent < c->call->body.len;
+}
+
+/* The end of the response. False: curl must stop here. */
+static bool response_complete(struct http_client *c, bool more)
+{
+    if ((more || c->closes || !c->parser.keep_alive) && !c->forbids_reuse)
+        c->forbids_reuse = curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK;
+    return !curl_goes_on(c);
+}
+
+/* Read what curl received. False: curl must give up. */
+static bool take(struct http_client *c, struct str bytes)
+{
+    for (;;) {
+        switch (http_parser_next(&c->parser, &bytes)) {
+        case HTTP_EVENT_HEAD:
+            http_response_head(&c->response, &c->parser, &c->engine->setup, c->owner);
+            break;
+        case HTTP_EVENT_BODY:
+            c->failure = http_response_body(&c->response, c->parser.body);
+            if (c->failure != HTTP_FAILURE_NONE)
+                return false;
+            break;
+        case HTTP_EVENT_DONE:
+            return response_complete(c, bytes.len > 0);
+        case HTTP_EVENT_FAILED:
+            return false;
+        case HTTP_EVENT_MORE:
+            return true;
+        }
+    }
+}
+
+/* For a line of the head and for a piece of the body. */
+static size_t on_bytes(char *bytes, size_t one, size_t n, void *client)
+{
+    return take(client, (struct str){bytes, one * n}) ? one * n : 0;
 }
 
 /* One local address a client, in turn. */
@@ -570,12 +649,18 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     rc = curl_easy_setopt(easy, option, value)
     SET(CURLOPT_PRIVATE, (void *)c);
     SET(CURLOPT_SHARE, c->share);
-    SET(CURLOPT_WRITEFUNCTION, on_body);
+    SET(CURLOPT_PREREQFUNCTION, on_send);
+    SET(CURLOPT_PREREQDATA, (void *)c);
+    SET(CURLOPT_HEADERFUNCTION, on_bytes);
+    SET(CURLOPT_HEADERDATA, (void *)c);
+    SET(CURLOPT_WRITEFUNCTION, on_bytes);
     SET(CURLOPT_WRITEDATA, (void *)c);
+    SET(CURLOPT_HTTP_TRANSFER_DECODING, 0L); /* chunks as they are, for the reader */
+    SET(CURLOPT_ERRORBUFFER, c->error);
+    SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+    SET(CURLOPT_OPENSOCKETDATA, (void *)c);
     SET(CURLOPT_SOCKOPTFUNCTION, on_new_socket);
     SET(CURLOPT_SOCKOPTDATA, (void *)c->engine);
-    SET(CURLOPT_HEADERFUNCTION, on_header);
-    SET(CURLOPT_HEADERDATA, (void *)c);
     SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);
@@ -587,6 +672,9 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     SET(CURLOPT_HTTP09_ALLOWED, 0L);
     if (c->engine->setup.source_count > 0)
         rc = set_source(c);
+    const char *ca_file = secure_getenv("SSL_CERT_FILE"); /* as OpenSSL does in the fast engine */
+    if (ca_file)
+        SET(CURLOPT_CAINFO, ca_file);
     if (insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);
@@ -606,7 +694,8 @@ static void client_free(struct http_client *c)
         curl_easy_cleanup(c->easy);
     if (c->share)
         (void)curl_share_cleanup(c->share); /* nobody else uses it: closes the connections */
-    content_decoder_free(c->decoder);
+    http_response_done(&c->response);
+    http_parser_done(&c->parser);
     free(c);
 }
 
@@ -618,6 +707,7 @@ static struct http_client *client_new(struct http_engine *e, void *owner, bool i
     c->engine = e;
     c->owner = owner;
     c->first_byte.fire = first_byte_late;
+    http_parser_init(&c->parser);
     c->easy = curl_easy_init();
     c->share = curl_share_init();
     if (!c->easy || !c->share ||

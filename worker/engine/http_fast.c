@@ -9,9 +9,9 @@
 #include "worker/engine/http.h"
 
 #include "base/clock.h"
-#include "worker/engine/content_decoder.h"
 #include "worker/engine/http_parser.h"
 #include "worker/engine/http_request.h"
+#include "worker/engine/http_response.h"
 #include "worker/engine/resolver.h"
 #include "worker/engine/timers.h"
 #include "worker/engine/tls.h"
@@ -93,10 +93,7 @@ struct http_client {
     const struct plan_timeouts *timeouts; /* NULL: the request has none */
     uint64_t total_by_us;                 /* UINT64_MAX: no limit on the whole */
     struct lead *lead;                    /* NULL: never had cookies */
-    uint64_t body_bytes;
-    struct content_decoder *decoder; /* of a coded body under way, or NULL */
-    enum content_coding coding;      /* of the response under way */
-    char *location;                  /* of the response, when it is a redirect; owned */
+    struct http_response response;
     struct timer timeout;
     struct marks *marks; /* NULL: phases are not measured */
 };
@@ -190,10 +187,7 @@ static void finish(struct http_client *client, const struct http_result *result,
     struct http_engine *e = client->engine;
     timers_cancel(e->setup.timers, &client->timeout);
     client->busy = NULL;
-    if (client->decoder) {
-        content_decoder_free(client->decoder);
-        client->decoder = NULL;
-    }
+    http_response_end(&client->response);
     e->setup.done(client->owner, result, now_us);
 }
 
@@ -209,14 +203,14 @@ static void fail(struct connection *c, enum http_failure failure, uint64_t now_u
 static void succeed(struct connection *c)
 {
     struct http_client *client = c->client;
-    if (client->decoder && !content_decoder_ended(client->decoder)) {
+    if (!http_response_whole(&client->response)) {
         fail(c, HTTP_FAILURE_MALFORMED, clock_mono_us());
         return;
     }
     struct http_result result = {
         .status = c->parser.status,
-        .body_bytes = client->body_bytes,
-        .location = str_of(client->location),
+        .body_bytes = client->response.body_bytes,
+        .location = str_of(client->response.location),
     };
     c->phase = PHASE_IDLE;
     if (!c->parser.keep_alive || client->request->close)
@@ -275,6 +269,7 @@ static void arm(struct http_client *client, uint64_t part_us)
 /* --- opening -------------------------------------------------------------------------------- */
 
 static enum http_failure send_request(struct connection *c);
+static void read_response(struct connection *c, enum http_failure sending, uint64_t now_us);
 static void lost(struct connection *c, enum http_failure failure, uint64_t now_us);
 
 /* The local address that is next in turn, of the family of the remote one; none of that family is
@@ -385,6 +380,8 @@ static void handshake(struct connection *c, uint64_t now_us)
         enum http_failure failure = send_request(c);
         if (failure != HTTP_FAILURE_NONE)
             lost(c, failure, now_us);
+        else if (SSL_has_pending(c->ssl)) /* read together with the handshake: epoll is silent */
+            read_response(c, HTTP_FAILURE_NONE, now_us);
         return;
     }
     switch (SSL_get_error(c->ssl, rc)) {
@@ -566,67 +563,39 @@ static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
     case SSL_ERROR_SYSCALL:
         *ret_failure = errno ? failure_of_errno(errno) : HTTP_FAILURE_CLOSED;
         return -1;
-    default: /* a server that ends without TLS's own close may have been cut short */
-        *ret_failure = ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING
-                           ? HTTP_FAILURE_RESET
-                           : HTTP_FAILURE_TLS;
+    default:
+        *ret_failure = HTTP_FAILURE_TLS;
         return -1;
     }
 }
 
-static bool is_redirect(unsigned status)
+/* Is there more behind the end of a response, read together with it? epoll does not tell. */
+static bool speaks_on(struct connection *c)
 {
-    return status >= 300 && status < 400;
-}
-
-/* Keep what the owner is told of the head: it lies in the shard's buffer, which the body may
- * overwrite. */
-static void read_head(struct connection *c)
-{
-    struct http_client *client = c->client;
-    bool redirect = is_redirect(c->parser.status), coded = false;
-    struct str rest = c->parser.head, name, value;
-    if (!redirect && !c->parser.has_cookies && !c->parser.has_coding)
-        return;
-    while (http_parser_header(&rest, &name, &value)) {
-        if (str_eq_nocase(name, STR("set-cookie"))) {
-            client->engine->setup.set_cookie(client->owner, value);
-        } else if (str_eq_nocase(name, STR("content-encoding"))) {
-            client->coding = coded ? CONTENT_PLAIN : content_coding_of(value);
-            coded = true;
-        } else if (redirect && !client->location && str_eq_nocase(name, STR("location"))) {
-            /* without memory it is a redirect without a target: not followed */
-            client->location = strndup(value.ptr, value.len);
-        }
-    }
-}
-
-static inline enum http_failure count_body(struct http_client *client, struct str bytes)
-{
-    if (client->coding != CONTENT_PLAIN)
-        return content_decoder_count(&client->decoder, client->coding, bytes, &client->body_bytes);
-    client->body_bytes += bytes.len;
-    return HTTP_FAILURE_NONE;
+    enum http_failure failure;
+    return c->ssl && SSL_has_pending(c->ssl) && receive(c, &failure) != 0;
 }
 
 /* Parse what was read. True: go on with this connection; false: the request ended, and the
  * connection and its client may be gone. */
 static bool parse(struct connection *c, struct str input, uint64_t now_us)
 {
+    struct http_client *client = c->client;
     enum http_failure failure;
     for (;;) {
         switch (http_parser_next(&c->parser, &input)) {
         case HTTP_EVENT_HEAD:
-            read_head(c);
+            http_response_head(&client->response, &c->parser, &client->engine->setup,
+                               client->owner);
             break;
         case HTTP_EVENT_BODY:
-            failure = count_body(c->client, c->parser.body);
+            failure = http_response_body(&client->response, c->parser.body);
             if (failure == HTTP_FAILURE_NONE)
                 break;
             fail(c, failure, now_us);
             return false;
         case HTTP_EVENT_DONE:
-            if (input.len > 0 || unsent(c).len > 0)
+            if (input.len > 0 || unsent(c).len > 0 || speaks_on(c))
                 c->parser.keep_alive = false; /* out of step */
             succeed(c);
             return false;
@@ -639,19 +608,21 @@ static bool parse(struct connection *c, struct str input, uint64_t now_us)
     }
 }
 
-static void read_response(struct connection *c, uint64_t now_us)
+/* sending: why the rest of the request cannot be sent, or NONE. A server that closes early may have
+ * answered before that. */
+static void read_response(struct connection *c, enum http_failure sending, uint64_t now_us)
 {
     for (;;) {
-        enum http_failure failure = HTTP_FAILURE_NONE;
+        enum http_failure failure = sending;
         ssize_t n = receive(c, &failure);
-        if (n == 0)
+        if (n == 0 && sending == HTTP_FAILURE_NONE)
             return;
         if (n < 0 && failure == HTTP_FAILURE_CLOSED && http_parser_close(&c->parser)) {
             succeed(c);
             return;
         }
-        if (n < 0) {
-            lost(c, failure, now_us);
+        if (n <= 0) {
+            lost(c, sending != HTTP_FAILURE_NONE ? sending : failure, now_us);
             return;
         }
         if (c->client->marks && c->client->marks->first_byte_us == 0)
@@ -660,7 +631,7 @@ static void read_response(struct connection *c, uint64_t now_us)
             arm(c->client, 0);
         if (!parse(c, (struct str){c->client->engine->buffer, (size_t)n}, now_us))
             return;
-        if (!c->ssl && n < READ_BYTES)
+        if (!c->ssl && n < READ_BYTES && sending == HTTP_FAILURE_NONE)
             return; /* all there was; epoll tells of more */
     }
 }
@@ -677,6 +648,7 @@ static void idle_readable(struct connection *c)
 static void connection_ready(struct loop_source *source, uint32_t events, uint64_t now_us)
 {
     struct connection *c = (struct connection *)source;
+    enum http_failure failure = HTTP_FAILURE_NONE;
     if (!c->client || c->fd < 0)
         return; /* closed earlier in this turn */
     switch ((enum phase)c->phase) {
@@ -690,15 +662,10 @@ static void connection_ready(struct loop_source *source, uint32_t events, uint64
         idle_readable(c);
         return;
     case PHASE_BUSY:
-        if (events & EPOLLOUT) {
-            enum http_failure failure = send_request(c);
-            if (failure != HTTP_FAILURE_NONE) {
-                lost(c, failure, now_us);
-                return;
-            }
-        }
-        if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-            read_response(c, now_us);
+        if (events & EPOLLOUT)
+            failure = send_request(c);
+        if (failure != HTTP_FAILURE_NONE || events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+            read_response(c, failure, now_us);
         return;
     case PHASE_CLOSED:
     case PHASE_RESOLVING:
@@ -852,14 +819,9 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
         return HTTP_FAILURE_MEMORY;
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
-    client->body_bytes = 0;
-    client->coding = CONTENT_PLAIN;
+    http_response_begin(&client->response);
     if ((client->lead || cookies.len) && make_lead(client, cookies) < 0)
         return HTTP_FAILURE_MEMORY;
-    if (client->location) {
-        free(client->location);
-        client->location = NULL;
-    }
     client->busy = c;
     if (client->marks)
         *client->marks = (struct marks){.begun_us = now_us};
@@ -890,11 +852,10 @@ static void client_free(struct http_client *client)
         client->connections = c->next;
         bury(c);
     }
-    content_decoder_free(client->decoder);
+    http_response_done(&client->response);
     if (client->lead)
         buf_done(&client->lead->text);
     free(client->lead);
-    free(client->location);
     free(client->marks);
     free(client);
 }

@@ -47,6 +47,11 @@ bool http_parser_untouched(const struct http_parser *p)
     return p->state == STATE_HEAD && p->head_bytes == 0 && p->held.len == 0;
 }
 
+bool http_parser_complete(const struct http_parser *p)
+{
+    return p->state == STATE_DONE;
+}
+
 bool http_parser_close(const struct http_parser *p)
 {
     return p->state == STATE_DONE || (p->state == STATE_BODY && p->until_close);
@@ -64,8 +69,8 @@ static enum http_parser_event fail(struct http_parser *p, enum http_failure fail
 /* What the headers say of the framing. */
 struct framing {
     bool has_length;
-    bool chunked;      /* the last transfer coding */
-    bool other_coding; /* a transfer coding that ends with the connection */
+    bool chunked;
+    bool identity;
     bool close;
     bool keep;
     bool cookies; /* these two are only noted, for whoever reads the head */
@@ -91,11 +96,12 @@ static inline bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* "HTTP/1.x SSS[ reason]" */
+/* "HTTP/1.0 SSS[ reason]" or 1.1 */
 static bool read_status_line(struct http_parser *p, struct str line)
 {
     const char *s = line.ptr;
-    if (line.len < 12 || memcmp(s, "HTTP/1.", 7) != 0 || !is_digit(s[7]) || s[8] != ' ')
+    if (line.len < 12 || memcmp(s, "HTTP/1.", 7) != 0 || (s[7] != '0' && s[7] != '1') ||
+        s[8] != ' ')
         return false;
     if (!is_digit(s[9]) || !is_digit(s[10]) || !is_digit(s[11]) || s[9] == '0')
         return false;
@@ -131,7 +137,7 @@ static bool read_length(struct framing *f, struct str value)
                 return false;
             n = n * 10 + (uint64_t)(part.ptr[i] - '0');
         }
-        if (f->has_length && n != f->length)
+        if (n > INT64_MAX || (f->has_length && n != f->length))
             return false;
         f->has_length = true;
         f->length = n;
@@ -139,16 +145,24 @@ static bool read_length(struct framing *f, struct str value)
     return f->has_length;
 }
 
-static void read_coding(struct framing *f, struct str value)
+/* Chunked, once. Others are sent only to those who ask for them (RFC 9112 7.4), but for the one of
+ * RFC 2616 that does nothing. */
+static bool read_coding(struct framing *f, struct str value)
 {
     struct str rest = value, part;
     while (str_next(&rest, ',', &part)) {
         part = trim_blanks(part);
-        if (part.len == 0 || str_eq_nocase(part, STR("identity")))
+        if (part.len == 0)
             continue;
-        f->chunked = str_eq_nocase(part, STR("chunked"));
-        f->other_coding |= !f->chunked;
+        if (str_eq_nocase(part, STR("identity"))) {
+            f->identity = true;
+            continue;
+        }
+        if (f->chunked || !str_eq_nocase(part, STR("chunked")))
+            return false;
+        f->chunked = true;
     }
+    return true;
 }
 
 static void read_connection(struct framing *f, struct str value)
@@ -187,9 +201,8 @@ static inline bool read_header(struct framing *f, struct str line, size_t name_l
             f->content_coding = true;
         return true;
     case sizeof "transfer-encoding" - 1:
-        if (str_eq_nocase(name, STR("transfer-encoding")))
-            read_coding(f, value_of(line, name_len));
-        return true;
+        return !str_eq_nocase(name, STR("transfer-encoding")) ||
+               read_coding(f, value_of(line, name_len));
     default:
         return true;
     }
@@ -218,7 +231,8 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
     while (next_line(&rest, &line)) {
         if (line.len == 0) {
             p->head.len = (size_t)(rest.ptr - p->head.ptr);
-            return text.len - rest.len;
+            size_t n = text.len - rest.len;
+            return memchr(text.ptr, '\0', n) ? SIZE_MAX : n; /* RFC 9110 5.5 */
         }
         if (line.ptr[0] == ' ' || line.ptr[0] == '\t') {
             /* it continues the line before, which must not be one that frames the message */
@@ -228,10 +242,10 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
         }
         size_t name_len = name_length(line);
         first = false;
-        bool had_length = f->has_length, had_coding = f->chunked || f->other_coding;
+        bool had_length = f->has_length, was_chunked = f->chunked;
         if (name_len == 0 || !read_header(f, line, name_len))
             return SIZE_MAX;
-        framing_line = had_length != f->has_length || had_coding != (f->chunked || f->other_coding);
+        framing_line = had_length != f->has_length || was_chunked != f->chunked;
     }
     return 0;
 }
@@ -240,10 +254,11 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
 static void decide_body(struct http_parser *p, const struct framing *f)
 {
     p->chunked = f->chunked;
+    p->identity = f->identity;
     p->until_close = false;
     p->left = 0;
-    if (f->close || (f->chunked && f->has_length))
-        p->keep_alive = false; /* both framings at once: smuggling, or confusion */
+    if (f->close || f->identity || (f->chunked && f->has_length))
+        p->keep_alive = false; /* two framings at once: smuggling, or confusion */
     else if (f->keep)
         p->keep_alive = true;
     if (p->no_body || p->status == 204 || p->status == 304) {
@@ -252,7 +267,7 @@ static void decide_body(struct http_parser *p, const struct framing *f)
     }
     if (f->chunked)
         return;
-    if (f->has_length && !f->other_coding) {
+    if (f->has_length) {
         p->left = f->length;
         return;
     }
@@ -393,9 +408,7 @@ static bool chunk_byte(struct http_parser *p, char c)
     case STATE_CHUNK_SIZE:
         digit = hex_value(c);
         if (digit >= 0) {
-            if (p->chunk_digits == 15 && p->left == 0)
-                p->chunk_digits = 0; /* leading zeros count for nothing */
-            if (++p->chunk_digits > 15)
+            if (++p->chunk_digits > 16 || p->left > (uint64_t)INT64_MAX >> 4)
                 return false;
             p->left = p->left << 4 | (uint64_t)digit;
             return true;
@@ -449,8 +462,8 @@ static enum http_parser_event trailer(struct http_parser *p, struct str *input)
             if (p->line_bytes == 0)
                 p->state = STATE_DONE;
             p->line_bytes = 0;
-        } else if (c != '\r') {
-            p->line_bytes++;
+        } else if (c != '\r' && ++p->line_bytes > HTTP_PARSER_MAX_CHUNK_LINE) {
+            return fail(p, HTTP_FAILURE_HEADERS_TOO_LARGE);
         }
     }
     return HTTP_EVENT_MORE;

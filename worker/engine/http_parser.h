@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define HTTP_PARSER_MAX_HEAD_BYTES                                                                 \
-    (256u << 10)                        /* all heads of one response, 1xx too; curl: 300 kB */
-#define HTTP_PARSER_MAX_CHUNK_LINE 4096 /* size and extensions */
+/* All heads of one response, interim ones too, and its trailer: libcurl takes no longer line. */
+#define HTTP_PARSER_MAX_HEAD_BYTES (100u << 10)
+#define HTTP_PARSER_MAX_CHUNK_LINE 4096 /* size and extensions; a line of the trailer */
 #define HTTP_PARSER_MAX_INTERIM    100  /* 1xx responses before the final one */
 
 enum http_parser_event {
@@ -34,6 +34,8 @@ struct http_parser {
     bool has_coding;   /* after HEAD: it has a Content-Encoding line */
     bool chunked;
     bool until_close;
+    bool
+        identity; /* a transfer coding that does nothing was named; others read to the close then */
     uint8_t interim;
     uint8_t chunk_digits;
     enum http_failure failure;
@@ -61,6 +63,9 @@ enum http_parser_event http_parser_next(struct http_parser *p, struct str *input
 /* The connection was closed by the server. True: that ends the response properly (a body without a
  * length); false: it was cut. */
 bool http_parser_close(const struct http_parser *p);
+
+/* Has the whole response been read? */
+bool http_parser_complete(const struct http_parser *p);
 
 /* True when nothing of a response has been seen since http_parser_begin. */
 bool http_parser_untouched(const struct http_parser *p);

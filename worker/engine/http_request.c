@@ -115,7 +115,7 @@ static int add_head(struct buf *b, const struct http_call *call, const struct ur
     return rc;
 }
 
-static bool is_idempotent(struct str method)
+bool http_method_idempotent(struct str method)
 {
     static const char *const names[] = {"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -125,7 +125,7 @@ static bool is_idempotent(struct str method)
     return false;
 }
 
-static bool asks_to_close(const struct http_call *call)
+bool http_call_closes(const struct http_call *call)
 {
     const struct plan_header *connection = find_header(call, STR("Connection"));
     return connection && str_eq_nocase(str_trim(connection->value), STR("close"));
@@ -174,9 +174,9 @@ int http_request_new(const struct http_call *call, struct http_request **ret)
     buf_done(&b);
     if (!r)
         return rc < 0 ? rc : -ENOMEM;
-    r->idempotent = is_idempotent(call->method);
+    r->idempotent = http_method_idempotent(call->method);
     r->no_body = str_eq(call->method, STR("HEAD"));
-    r->close = asks_to_close(call);
+    r->close = http_call_closes(call);
     *ret = r;
     return 0;
 }

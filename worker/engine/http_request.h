@@ -28,6 +28,12 @@ struct http_request {
     char text[];
 };
 
+/* May a request of this method be sent twice (RFC 9110 9.2.2)? */
+bool http_method_idempotent(struct str method);
+
+/* Does the user's own "Connection: close" end the connection? */
+bool http_call_closes(const struct http_call *call);
+
 /* 0; -EINVAL (the call's URL is none); -ERANGE; -ENOMEM. Free with free(). */
 MUST_USE int http_request_new(const struct http_call *call, struct http_request **ret);
 

@@ -50,14 +50,35 @@ static const struct {
      "w\r\n\r\nrest",
      false,
      {DONE, 0, 200, 10, true, 4, true}},
-    {"gzip, chunked",
+    {"a coding that nobody asked for",
      "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
      false,
-     {DONE, 0, 200, 1, true, 0, true}},
-    {"coding without chunked reads to the close",
-     "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nContent-Length: 1\r\n\r\nxyz",
+     {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
+    {"chunked twice",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+     "chunked\r\n\r\n0\r\n\r\n",
      false,
-     {MORE, 0, 200, 3, false, 0, true}},
+     {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
+    {"coding that does nothing",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 1\r\n\r\nx",
+     false,
+     {DONE, 0, 200, 1, false, 0, true}},
+    {"sixteen digits of a chunk's size",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0000000000000001\r\nx\r\n0\r\n\r\n",
+     false,
+     {DONE, 0, 200, 1, true, 0, true}},
+    {"seventeen digits of a chunk's size",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n00000000000000001\r\nx",
+     false,
+     {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
+    {"chunk of 2^63 bytes",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8000000000000000\r\nx",
+     false,
+     {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
+    {"HTTP/1.2",
+     "HTTP/1.2 200 OK\r\n\r\n",
+     false,
+     {FAILED, HTTP_FAILURE_MALFORMED, 0, 0, false, 0, false}},
     {"read to close", "HTTP/1.1 200 OK\r\n\r\nsome body", false, {MORE, 0, 200, 9, false, 0, true}},
     {"1.0 closes",
      "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx",
@@ -111,6 +132,10 @@ static const struct {
      {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
     {"huge length",
      "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+     false,
+     {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
+    {"length of 2^63",
+     "HTTP/1.1 200 OK\r\nContent-Length: 9223372036854775808\r\n\r\n",
      false,
      {FAILED, HTTP_FAILURE_MALFORMED, 200, 0, true, 0, false}},
     {"empty length",
@@ -263,6 +288,16 @@ static void test_every_case_at_every_split(void **state)
     }
 }
 
+static void test_nul_in_the_head_is_refused(void **state)
+{
+    (void)state;
+    struct str bytes[] = {STR("HTTP/1.1 200 O\0K\r\nContent-Length: 0\r\n\r\n"),
+                          STR("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX: a\0b\r\n\r\n")};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t cut = 0; cut <= bytes[i].len; cut++)
+            assert_int_equal(feed(bytes[i], false, cut, cut).failure, HTTP_FAILURE_MALFORMED);
+}
+
 static void test_headers_can_be_read_from_the_head(void **state)
 {
     (void)state;
@@ -337,6 +372,8 @@ static void test_endless_heads_are_bounded(void **state)
          HTTP_FAILURE_HEADERS_TOO_LARGE},
         {"one header", "HTTP/1.1 200 OK\r\nX: ",
          "01234567890123456789012345678901234567890123456789", HTTP_FAILURE_HEADERS_TOO_LARGE},
+        {"one trailer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+         "012345678901234567890123456789", HTTP_FAILURE_HEADERS_TOO_LARGE},
         {"trailers", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n",
          "X-Trailer: 012345678901234567890123456789\r\n", HTTP_FAILURE_HEADERS_TOO_LARGE},
         {"interim", "", "HTTP/1.1 100 Continue\r\n\r\n", HTTP_FAILURE_MALFORMED},
@@ -377,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_case_at_every_split),
+        cmocka_unit_test(test_nul_in_the_head_is_refused),
         cmocka_unit_test(test_headers_can_be_read_from_the_head),
         cmocka_unit_test(test_cookies_and_codings_are_noted),
         cmocka_unit_test(test_endless_heads_are_bounded),
