@@ -126,6 +126,20 @@ static void print_details(const struct stats_details *details)
         print_histogram(stats_phase_name((enum stats_phase)i), &details->phases[i]);
 }
 
+static void print_entries(const struct stats *stats)
+{
+    const char *comma = "";
+    for (uint32_t i = 0; i < stats_entry_count(stats); i++) {
+        const struct stats_entry *e = stats_entry_at(stats, i);
+        if (!stats_entry_used(e))
+            continue;
+        (void)printf("%s[\"%.*s\", \"%.*s\", %" PRIu64 ", %" PRIu64 ", %" PRIu64 "]", comma,
+                     STR_ARG(e->method), STR_ARG(e->name), e->num_requests, e->num_failures,
+                     e->total_content_length_bytes);
+        comma = ", ";
+    }
+}
+
 static void print(const struct stats *stats, const struct engine_status *st, double cpu,
                   double wall)
 {
@@ -149,6 +163,8 @@ static void print(const struct stats *stats, const struct engine_status *st, dou
                  total->num_requests ? cpu * 1e6 / (double)total->num_requests : 0, cpu, p50, p99,
                  r.ru_maxrss);
     print_errors(stats);
+    (void)printf("], \"entries\": [");
+    print_entries(stats);
     (void)printf("]}\n");
     stats_entry_free(total);
 }
