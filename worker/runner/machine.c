@@ -225,7 +225,7 @@ static void progress_stopping(struct machine *m)
         if (running) { /* they had only just been started when the stop came */
             m->report = REPORT_NONE;
         } else if (m->registration == REGISTRATION_NONE) { /* the link broke before an ack */
-            m->flush_first = true;
+            m->flush_first = m->collected = true;
             machine_set_state(m, RUNNER_READY, "stopped");
         } else if (m->linked && !m->link_doubt) {
             finish_stopping(m);
@@ -524,6 +524,9 @@ static void progress(struct machine *m)
         periodic_report(m);
         break;
     case RUNNER_READY:
+        registration_collect(m);
+        periodic_report(m);
+        break;
     case RUNNER_RUNNING:
         periodic_report(m);
         break;

@@ -44,6 +44,7 @@
 #define MACHINE_REPORT_FORCE_US  1000000u /* the same, not in such a hurry */
 #define MACHINE_GRACE_US         10000000u /* beyond the stop timeout: users that will not end */
 #define MACHINE_FLUSH_US         200000u   /* from a goodbye to closing the link under it */
+#define MACHINE_COLLECT_US       10000000u /* after a loss: users and samples are waited for */
 #define MACHINE_COMPLAIN_US      1000000u  /* without a master: the first line */
 #define MACHINE_COMPLAIN_NEXT_US 30000000u /* and the next ones */
 
@@ -179,6 +180,7 @@ struct machine {
     bool never_acks;   /* older than 2.10: spawned us without an ack */
     bool answers;      /* it answers heartbeats: 2.19 or newer */
     bool takes_logs;   /* it sent spawning_complete: 2.29 or newer */
+    bool collected;    /* those samples are here: the users ended, the shards answered */
     bool flush_first;  /* samples of before the loss go out before client_ready */
     bool complete_due; /* a spawn was answered that has had no spawning_complete yet */
     bool goodbye_sent;
@@ -196,6 +198,7 @@ struct machine {
     uint64_t reopen_us;           /* when to close and open it; 0: not planned */
     uint64_t register_us;         /* not before */
     uint64_t asked_us;            /* client_ready was sent */
+    uint64_t collect_us;          /* register without users and samples that take longer */
     uint64_t give_up_us;          /* without an ack until then: exit; 0: never */
     uint64_t complain_us;         /* next line about a master that does not answer */
     uint64_t heartbeat_us;        /* next one due */

@@ -34,6 +34,8 @@ void registration_tick(struct machine *m);
 void registration_heartbeat(struct machine *m);
 /* Say client_ready as soon as the link stands and register_us has come. */
 void registration_try(struct machine *m);
+/* After a loss: wait for the users to end and for their samples. */
+void registration_collect(struct machine *m);
 /* The master lists us now. */
 void registration_done(struct machine *m);
 void registration_link_up(struct machine *m);

@@ -72,8 +72,24 @@ static void ask(struct machine *m)
 void registration_try(struct machine *m)
 {
     if (m->state == RUNNER_READY && m->registration == REGISTRATION_NONE && m->linked &&
-        m->reopen_us == 0 && m->now_us >= m->register_us)
+        m->reopen_us == 0 && m->now_us >= m->register_us && (m->collected || !m->flush_first))
         ask(m);
+}
+
+/* The samples of before the loss, all of them: what came later would be counted in the next run. */
+void registration_collect(struct machine *m)
+{
+    if (!m->flush_first || m->collected)
+        return;
+    if (m->report == REPORT_FINAL) {
+        if (!m->engine.stats_complete && m->now_us < m->force_us)
+            return;
+        m->report = REPORT_NONE;
+        m->collected = true;
+        registration_try(m);
+    } else if (m->engine.running_total == 0 || m->now_us >= m->collect_us) {
+        machine_request(m, REPORT_FINAL, MACHINE_REPORT_FORCE_US);
+    }
 }
 
 static void no_ack(struct machine *m)
@@ -104,7 +120,9 @@ static void tick_without_ack(struct machine *m)
         machine_exit(m, 1);
         return;
     }
-    if (m->now_us >= m->complain_us) { /* a worker that is there first is nothing to warn of */
+    bool collecting = m->linked && m->flush_first && !m->collected;
+    if (m->now_us >= m->complain_us &&
+        !collecting) { /* a worker that is there first is nothing to warn of */
         bool first = m->tries == 0 && m->now_us - m->opened_us < MACHINE_ACK_US;
         tell_no_master(m, first ? LOG_INFO : LOG_WARNING, "trying on");
         m->complain_us = m->now_us + MACHINE_COMPLAIN_NEXT_US;
@@ -239,13 +257,15 @@ void registration_lost(struct machine *m, bool goodbye, const char *why)
     machine_log(m, LOG_WARNING, "lost the master (%s): %sregistering again", why,
                 m->state == RUNNER_READY ? "" : "the load stops, ");
     machine_stop_users(m, m->wanted.stop_timeout_s);
-    machine_request(m, REPORT_NONE, 0); /* so that flush_first has all there is */
     if (m->state != RUNNER_READY)
         machine_set_state(m, RUNNER_READY, why);
     m->answers = false;
     m->takes_logs = false;
     m->complete_due = false;
     m->flush_first = true;
+    m->collected = false;
+    m->collect_us = m->now_us + MACHINE_COLLECT_US;
+    m->report = REPORT_NONE;
     m->tries = m->unacked = 0;
     m->give_up_us = m->options.master_timeout_us ? m->now_us + m->options.master_timeout_us : 0;
     m->complain_us = m->now_us + MACHINE_ACK_US;

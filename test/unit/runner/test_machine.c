@@ -1186,6 +1186,39 @@ static void test_without_heartbeat_answers_a_lost_connection_is_a_lost_master(vo
     free_rig(r);
 }
 
+static void test_after_a_loss_users_end_and_samples_come_before_client_ready(void **state)
+{
+    (void)state;
+    struct rig *r = running_rig_with(5, NULL);
+    r->slow_users = r->slow_stats = true;
+    feed_kind(r, EVENT_LINK_DOWN);
+    pass(r, 5 * S);
+    feed_kind(r, EVENT_LINK_UP);
+    expect(r, "log:warning end:5 reopen:fresh");
+    r->engine.running_total = 0;
+    feed_engine(r);
+    expect(r, "");
+    r->engine.stats_complete = true;
+    feed_engine(r);
+    expect(r, "stats:any client_ready");
+    free_rig(r);
+}
+
+static void test_after_a_loss_it_does_not_wait_long_for_users(void **state)
+{
+    (void)state;
+    struct rig *r = running_rig_with(300, NULL);
+    r->slow_users = true;
+    feed_kind(r, EVENT_LINK_DOWN);
+    pass(r, 5 * S);
+    feed_kind(r, EVENT_LINK_UP);
+    pass(r, 9 * S);
+    expect(r, "log:warning end:300 reopen:fresh");
+    pass(r, 1 * S);
+    expect(r, "stats:any client_ready");
+    free_rig(r);
+}
+
 static void test_no_ack_after_a_loss_another_fresh_identity(void **state)
 {
     (void)state;
@@ -1785,6 +1818,8 @@ int main(void)
         cmocka_unit_test(test_a_restarted_master_is_told_nothing_it_cannot_bear),
         cmocka_unit_test(test_spawning_complete_waits_for_the_doubt_to_end),
         cmocka_unit_test(test_without_heartbeat_answers_a_lost_connection_is_a_lost_master),
+        cmocka_unit_test(test_after_a_loss_users_end_and_samples_come_before_client_ready),
+        cmocka_unit_test(test_after_a_loss_it_does_not_wait_long_for_users),
         cmocka_unit_test(test_no_ack_after_a_loss_another_fresh_identity),
         cmocka_unit_test(test_a_master_that_stays_away_is_given_up),
         cmocka_unit_test(test_master_timeout_0_looks_for_ever),
