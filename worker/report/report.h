@@ -46,12 +46,33 @@ struct report_threshold {
     bool met;
 };
 
+/* Where the run stands. */
+enum report_phase {
+    REPORT_WAITING, /* no user has started yet */
+    REPORT_SPAWNING,
+    REPORT_RUNNING,
+    REPORT_STOPPING,   /* users are ending */
+    REPORT_HARVESTING, /* facts and telemetry are read */
+    REPORT_DONE,
+};
+
+/* One count of the sampled actor gauge. */
+struct report_actors {
+    double wall_s;
+    struct str user_class;
+    struct str state;
+    double count;
+};
+
 struct report {
     const char *test_name; /* NULL: none */
     const char *tag;
     const char *host; /* of the target, without user-info; NULL: several or none */
     double start_s;   /* first user's start, Unix time */
     double end_s;
+    double now_s; /* when this was told */
+    enum report_phase phase;
+    struct measure run_time_s; /* asked for; unknown: until it is stopped */
     struct report_requests requests;
     const struct plan *plan;
     const struct stats *stats;     /* the whole run (since the last reset) */
@@ -66,9 +87,11 @@ struct report {
     const struct frontiers *frontiers; /* NULL: not computed */
     enum users_source users_source;
     double actors_per_user;
-    const struct actors_summary *actors; /* NULL: no gauge was sampled */
-    const json_t *server_document;       /* server_summary.json; NULL: nulls */
-    const json_t *server_flat;           /* its row; NULL: nulls */
+    const struct actors_summary *actors;        /* NULL: no gauge was sampled */
+    const struct report_actors *actors_history; /* its samples so far, in order; only appended to */
+    size_t actors_history_count;
+    const json_t *server_document; /* server_summary.json; NULL: nulls */
+    const json_t *server_flat;     /* its row; NULL: nulls */
 
     int exit_code;
 };
