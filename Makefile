@@ -148,7 +148,9 @@ SRC_worker_report :=
 
 SRC_worker_output :=
 
-SRC_worker_metrics :=
+SRC_worker_metrics := \
+	worker/metrics/render.c \
+	worker/metrics/server.c
 
 SRC_worker_runner := \
 	worker/runner/machine.c \
