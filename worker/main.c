@@ -1,51 +1,67 @@
-/* The wiring: command line, log, signals, libraries, the plan, and the run. The only file that
- * knows everything, and the only one that ends the process. Exit status: 0 done, 1 it failed on the
- * way, 2 the user's mistake. */
+/* The wiring: command line, log, libraries, signals, the plan, and the run. The only file that
+ * knows everything, and the only one that ends the process. */
 #include "base/buf.h"
 #include "base/log.h"
-#include "base/num.h"
 #include "worker/cli/help.h"
 #include "worker/cli/options.h"
+#include "worker/engine/engine.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
 
+#include <ares.h>
 #include <curl/curl.h>
+#include <jansson.h>
+#include <msgpack.h>
+#include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include <zmq.h>
 
+/* Exit statuses. The run's own may be others: 128 and a signal's number, as shells have it. */
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISTAKE = 2 };
 
-#define HELP_MAX_BYTES (1u << 20)
-#define MAX_WAIT_S     86400u /* of an environment variable */
+#define HELP_MAX_BYTES (1u << 16)
 
-/* One line on stderr before there is a log; in it afterwards. */
-static int refuse(const struct err *err, int exit_code)
+/* One line for whoever started the process, and in the log's file if there is one. */
+static int fail(const struct err *err, const char *log_file, int exit_code)
 {
-    log_error("%s", err->text);
+    if (log_file)
+        log_error("%s", err->text);
+    (void)fprintf(stderr, "cicada: %s\n", err->text); /* nowhere else to tell it */
     return exit_code;
+}
+
+static int fault(int rc)
+{
+    return rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
 }
 
 static int show_help(void)
 {
     struct buf text;
     buf_init(&text, HELP_MAX_BYTES);
-    int rc = help_add(&text);
-    if (rc == 0)
-        (void)fputs(buf_c(&text), stdout); /* checked by fflush */
+    bool shown = help_add(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
     buf_done(&text);
-    return rc == 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+    return shown ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* The libraries that are loaded, not those that it was built with. */
 static int show_version(void)
 {
-    (void)puts("cicada " CICADA_VERSION); /* checked by fflush */
-    return fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
+    int zmq_major, zmq_minor, zmq_patch;
+    zmq_version(&zmq_major, &zmq_minor, &zmq_patch);
+    int n = printf("cicada %s (libzmq %d.%d.%d, libcurl %s, %s, c-ares %s, jansson %s, "
+                   "msgpack-c %s)\n",
+                   CICADA_VERSION, zmq_major, zmq_minor, zmq_patch,
+                   curl_version_info(CURLVERSION_NOW)->version, OpenSSL_version(OPENSSL_VERSION),
+                   ares_version(NULL), jansson_version_str(), msgpack_version());
+    return n > 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Before any thread is started, so that all inherit it. */
+/* Signals come through a descriptor. Before any thread is made, so that all inherit the mask. A
+ * descriptor, or a negative errno. */
 static int open_signals(void)
 {
     sigset_t set;
@@ -58,6 +74,23 @@ static int open_signals(void)
     return fd < 0 ? -errno : fd;
 }
 
+/* How many of which class run is the master's business; a name that nobody has is a mistake all
+ * the same. */
+static int check_classes(const struct options *o, const struct plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < o->user_classes.count; i++) {
+        struct str name = o->user_classes.items[i];
+        char quoted[LOG_QUOTED_BYTES];
+        if (plan_class_index(plan, name) == plan->class_count)
+            return err_set(err, -EINVAL, "%.*s has no user class %s", STR_ARG(plan->source),
+                           log_quote(name, quoted));
+    }
+    if (o->user_classes.count > 0)
+        log_warning("the master decides which user classes run: those named here are checked, and "
+                    "otherwise without meaning, ignoring");
+    return 0;
+}
+
 static int load_plan(const struct options *o, struct plan **ret, struct err *err)
 {
     const struct plan_tags tags = {
@@ -66,57 +99,30 @@ static int load_plan(const struct options *o, struct plan **ret, struct err *err
         .exclude = o->exclude_tags.items,
         .exclude_count = o->exclude_tags.count,
     };
-    if (!o->scenario_file)
-        return plan_from_url(str_of(o->url), ret, err);
-    return plan_load_file(o->scenario_file, &tags, ret, err);
-}
-
-/* Which classes run, and how many of each, is what the master says; a name that nobody has is a
- * mistake all the same. */
-static int check_classes(const struct options *o, const struct plan *plan, struct err *err)
-{
-    for (size_t i = 0; i < o->user_classes.count; i++) {
-        struct str name = o->user_classes.items[i];
-        char quoted[LOG_QUOTED_BYTES];
-        if (plan_class_index(plan, name) == plan->class_count)
-            return err_set(err, -EINVAL, "the scenario has no user class %s",
-                           log_quote(name, quoted));
-    }
-    if (o->user_classes.count > 0)
-        log_info(
-            "the master decides which user classes run: those on the command line are ignored");
-    return 0;
-}
-
-/* Locust's variable for slow networks: seconds between client_stopped and client_ready. */
-static double ready_wait_s(void)
-{
-    uint64_t seconds;
-    const char *text = getenv("LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP");
-    if (!text || num_parse_u64(str_of(text), MAX_WAIT_S, &seconds) < 0)
-        return 0;
-    return (double)seconds;
+    int rc = o->url ? plan_from_url(str_of(o->url), ret, err)
+                    : plan_load_file(o->scenario_file, &tags, ret, err);
+    return rc < 0 ? rc : check_classes(o, *ret, err);
 }
 
 static int run_worker(const struct options *o, const struct plan *plan, int signal_fd)
 {
     struct err err = {0};
     int exit_code = EXIT_FAILED;
-    log_debug("files may be open for %llu users", (unsigned long long)engine_raise_file_limit());
     const struct worker_options options = {
         .master_host = o->master_host,
         .master_port = (unsigned)o->master_port,
         .host = o->host,
         .stop_timeout_s = (double)o->stop_timeout_s,
         .master_timeout_s = (double)o->master_timeout_s,
-        .ready_wait_s = ready_wait_s(),
+        .ready_wait_s = (double)o->ready_wait_s,
         .reset_stats = o->reset_stats,
         .signal_fd = signal_fd,
+        .file_users = engine_raise_file_limit(),
         .engine = {.shards = (unsigned)o->threads},
     };
     int rc = worker_run(&options, plan, &exit_code, &err);
     if (rc < 0)
-        return refuse(&err, rc == -EINVAL ? EXIT_MISTAKE : EXIT_FAILED);
+        return fail(&err, o->log_file, rc == -EINVAL ? EXIT_MISTAKE : EXIT_FAILED);
     return exit_code;
 }
 
@@ -126,38 +132,45 @@ static int run(const struct options *o)
     struct plan *plan = NULL;
     int rc = log_open(o->log_level, o->log_file, &err);
     if (rc < 0)
-        return refuse(&err, EXIT_MISTAKE);
+        return fail(&err, NULL, EXIT_MISTAKE);
     for (size_t i = 0; i < o->notices.count; i++)
-        log_info("%.*s", STR_ARG(o->notices.items[i]));
-    rc = load_plan(o, &plan, &err);
-    if (rc == 0)
-        rc = check_classes(o, plan, &err);
-    if (rc < 0) {
-        plan_free(plan);
-        return refuse(&err, rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE);
-    }
+        log_warning("%s", o->notices.items[i].ptr);
+    int exit_code;
     int signal_fd = open_signals();
-    if (signal_fd < 0 || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        (void)err_set(&err, -EIO, "cannot set up signals or libcurl");
-        plan_free(plan);
-        return refuse(&err, EXIT_FAILED);
+    if (signal_fd < 0) {
+        (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
+        exit_code = fail(&err, o->log_file, EXIT_FAILED);
+    } else if ((rc = load_plan(o, &plan, &err)) < 0) {
+        exit_code = fail(&err, o->log_file, fault(rc));
+    } else {
+        exit_code = run_worker(o, plan, signal_fd);
     }
-    int exit_code = run_worker(o, plan, signal_fd);
     plan_free(plan);
-    curl_global_cleanup();
-    (void)close(signal_fd);
+    if (signal_fd >= 0)
+        (void)close(signal_fd); /* the process ends */
     return exit_code;
 }
 
-int main(int argc, char **argv)
+int main(int argc, char *argv[])
 {
-    (void)argc;
+    (void)argc; /* argv ends with NULL */
     struct err err = {0};
     struct options options;
     int rc = options_read(argv, environ, &options, &err);
     if (rc < 0)
-        return refuse(&err, rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE);
-    int exit_code = options.help ? show_help() : options.version ? show_version() : run(&options);
+        return fail(&err, NULL, fault(rc));
+    int exit_code = EXIT_FAILED;
+    if (options.help) {
+        exit_code = show_help();
+    } else if (options.version) {
+        exit_code = show_version();
+    } else if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
+        (void)err_set(&err, -EIO, "libcurl cannot be initialised"); /* told below */
+        (void)fail(&err, NULL, EXIT_FAILED);                        /* as set above */
+    } else {
+        exit_code = run(&options);
+        curl_global_cleanup();
+    }
     options_done(&options);
     log_close();
     return exit_code;

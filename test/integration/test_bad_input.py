@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from harness import worker
 from harness.process import free_port
 
 USERS_MISTAKE = 2
@@ -158,3 +159,20 @@ def test_refused_connections_are_failures(start_master, start_cicada):
     assert set(record["rows"]) == {"GET /", "GET /10k", "GET missing", "POST buy", "GET /redirect"}
     assert all(requests == failures for requests, failures in record["rows"].values())
     assert len(record["errors"]) == 5 and all("efused" in error for error in record["errors"]), record["errors"]
+
+
+def test_more_users_than_open_files(nginx, start_master, start_cicada, tmp_path, monkeypatch):
+    """The hard limit is told, and what it carries runs."""
+    wrapper = tmp_path / "cicada-with-few-files"
+    wrapper.write_text('#!/bin/sh\nulimit -n 150\nexec "%s" "$@"\n' % worker.CICADA)
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(worker, "CICADA", str(wrapper))
+    master = start_master()
+    cicada = start_cicada(master.port)
+    master.wait_workers(1, ("ready",))
+    master.swarm(300, 300, nginx.url)
+    master.wait_users(300)
+    cicada.wait_line(r"WARNING/.* 300 users .*hard limit.* \d+: raise it")
+    master.wait_requests(100)
+    master.stop()
+    assert len([line for line in cicada.errors() if "hard limit" in line]) == 1

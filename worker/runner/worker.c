@@ -50,6 +50,7 @@ struct worker {
     struct err not_sent;
     struct err broken;
 
+    bool files_told;
     bool done;
     int exit_code;
 };
@@ -178,14 +179,26 @@ static int set_host(struct worker *w, struct str host, struct err *err)
     return rc < 0 ? err_set(err, rc, "out of memory") : 0;
 }
 
+/* A user keeps a connection; those beyond the limit of open files would only fail. Told once until
+ * fewer are wanted. */
+static void check_files(struct worker *w, const uint32_t *targets)
+{
+    uint64_t users = 0, carried = w->options->file_users;
+    for (size_t i = 0; i < w->plan->class_count; i++)
+        users += targets[i];
+    bool short_of = carried > 0 && users > carried;
+    if (short_of && !w->files_told)
+        log_warning("%llu users are wanted, but the hard limit of open files carries connections "
+                    "for %llu: raise it (ulimit -Hn, or LimitNOFILE of the service), continuing",
+                    (unsigned long long)users, (unsigned long long)carried);
+    w->files_told = short_of;
+}
+
 static void set_users(struct worker *w, const struct machine_action *a)
 {
+    check_files(w, a->targets);
     struct err err = {0};
     int rc = set_host(w, a->host, &err);
-    if (rc == -EINVAL) {
-        char quoted[LOG_QUOTED_BYTES];
-        (void)err_prefix(&err, "host %s: ", log_quote(a->host, quoted));
-    }
     if (rc == 0)
         rc = engine_set_users(w->engine, a->targets, a->stop_timeout_s, &err);
     if (rc == -EINVAL)
@@ -500,7 +513,7 @@ static int begin(struct worker *w, struct err *err)
     if (o->host) { /* a mistake in it shows before anything begins */
         rc = set_host(w, str_of(o->host), err);
         if (rc < 0)
-            return err_prefix(err, "--host %s: ", o->host);
+            return rc;
     }
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());
     if (rc == 0)
