@@ -157,6 +157,7 @@ SRC_worker_runner := \
 	worker/runner/registration.c \
 	worker/runner/lines.c \
 	worker/runner/samples.c \
+	worker/runner/scrape.c \
 	worker/runner/spawn.c \
 	worker/runner/usage.c \
 	worker/runner/worker.c

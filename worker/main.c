@@ -104,6 +104,13 @@ static int load_plan(const struct options *o, struct plan **ret, struct err *err
     return rc < 0 ? rc : check_classes(o, *ret, err);
 }
 
+static enum engine_http http_engine(const struct options *o)
+{
+    if (strcmp(o->engine, "curl") == 0)
+        return ENGINE_HTTP_CURL;
+    return strcmp(o->engine, "fast") == 0 ? ENGINE_HTTP_FAST : ENGINE_HTTP_AUTO;
+}
+
 static int run_worker(const struct options *o, const struct plan *plan, int signal_fd)
 {
     struct err err = {0};
@@ -118,7 +125,10 @@ static int run_worker(const struct options *o, const struct plan *plan, int sign
         .reset_stats = o->reset_stats,
         .signal_fd = signal_fd,
         .file_users = engine_raise_file_limit(),
-        .engine = {.shards = (unsigned)o->threads},
+        .engine = {.http = http_engine(o), .shards = (unsigned)o->threads},
+        .metrics = {.on = o->metrics_port >= 0,
+                    .address = o->metrics_address,
+                    .port = (unsigned)(o->metrics_port > 0 ? o->metrics_port : 0)},
     };
     int rc = worker_run(&options, plan, &exit_code, &err);
     if (rc < 0)

@@ -41,6 +41,18 @@ const struct flag flag_table[] = {
      FLAG_NUMBER, FIELD(processes), .group = FLAG_GROUP_WORKER, .min = -1,
      .max = OPTIONS_MAX_THREADS},
 
+    {"--engine", NULL, "CICADA_ENGINE", "NAME",
+     "Who speaks HTTP: 'fast' is our own HTTP/1.1, 'curl' is libcurl, 'auto' takes fast where it "
+     "can. Default: auto.",
+     FLAG_TEXT, FIELD(engine), .group = FLAG_GROUP_WORKER},
+
+    {"--metrics-port", NULL, "CICADA_METRICS_PORT", "PORT",
+     "Serve /metrics for Prometheus, /healthz and /readyz there; 0: any free port.", FLAG_NUMBER,
+     FIELD(metrics_port), .group = FLAG_GROUP_METRICS, .min = 0, .max = 65535},
+    {"--metrics-address", NULL, "CICADA_METRICS_ADDRESS", "ADDRESS",
+     "IPv4 or IPv6 address to serve them at. Default: all.", FLAG_TEXT, FIELD(metrics_address),
+     .group = FLAG_GROUP_METRICS},
+
     {"--tags", "-T", "LOCUST_TAGS", "TAG ...", "Run only tasks with one of these tags.", FLAG_LIST,
      FIELD(tags), .group = FLAG_GROUP_TAGS},
     {"--exclude-tags", "-E", "LOCUST_EXCLUDE_TAGS", "TAG ...",

@@ -29,6 +29,7 @@ enum flag_use {
 enum flag_group {
     FLAG_GROUP_LOAD,
     FLAG_GROUP_WORKER,
+    FLAG_GROUP_METRICS,
     FLAG_GROUP_TAGS,
     FLAG_GROUP_LOG,
     FLAG_GROUP_OTHER,

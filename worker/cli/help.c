@@ -7,7 +7,8 @@
 #define COLUMNS     80
 #define TEXT_COLUMN 26
 
-static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Tags", "Log", "Other"};
+static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Metrics",
+                                                "Tags",        "Log",    "Other"};
 
 static const char before[] =
     "Usage: cicada --worker --master-host HOST -f SCENARIO [FLAG ...]\n"

@@ -518,6 +518,10 @@ static int check(struct parse *p)
                        "master; --help tells more");
     if (!o->master_host)
         return err_set(p->err, -EINVAL, "--master-host: must not be empty");
+    if (strcmp(o->engine, "auto") != 0 && strcmp(o->engine, "fast") != 0 &&
+        strcmp(o->engine, "curl") != 0)
+        return err_set(p->err, -EINVAL, "--engine: must be auto, fast or curl, not '%s'",
+                       o->engine);
     if (o->threads == 0 && o->processes > 0)
         o->threads = o->processes;
     int rc = 0;
@@ -531,6 +535,8 @@ static void begin(struct parse *p, struct options *o, struct err *err)
     *o = (struct options){.master_host = "127.0.0.1",
                           .master_port = DEFAULT_MASTER_PORT,
                           .master_timeout_s = DEFAULT_MASTER_TIMEOUT_S,
+                          .metrics_port = -1,
+                          .engine = "auto",
                           .log_level = LOG_INFO};
     *p = (struct parse){.o = o, .err = err};
 }

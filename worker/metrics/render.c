@@ -94,7 +94,8 @@ static void put_users(struct page *p, const struct metrics_input *in)
 
 static void put_state(struct page *p, const struct metrics_input *in)
 {
-    static const char *const states[] = {"ready", "spawning", "running", "stopped"};
+    static const char *const states[] = {"ready",   "spawning", "running", "stopping",
+                                         "leaving", "quitting", "stopped"};
     put_head(p, "cicada_state", "gauge", "1 for the state that the worker is in.");
     for (size_t i = 0; i < sizeof states / sizeof *states; i++)
         PUT(p, "cicada_state{state=\"%s\"} %d\n", states[i], strcmp(states[i], in->state) == 0);

@@ -18,7 +18,7 @@ struct metrics_input {
     const struct plan *plan;
     const struct stats *stats; /* of the run so far */
     const struct engine_status *engine;
-    const char *state; /* "ready", "spawning", "running", "stopped" */
+    const char *state; /* the runner's: "ready", "spawning", "running", … */
     bool saturated;    /* of the last seconds */
 };
 

@@ -24,7 +24,8 @@
 
 #define TICK_MS          50
 #define MESSAGES_AT_ONCE 1000 /* a master that floods us must not stop the clock */
-#define DRAIN_MS         500  /* for the last frames at the exit */
+#define EVENTS_AT_ONCE   8
+#define DRAIN_MS         500 /* for the last frames at the exit */
 
 struct worker {
     const struct worker_options *options;
@@ -39,6 +40,7 @@ struct worker {
     struct samples samples;
     struct lines lines;
     struct usage usage;
+    struct scrape scrape;
     struct buf frame;
     struct buf host; /* as the engine has it; its ptr NULL: none was set */
     struct str *class_names;
@@ -342,6 +344,8 @@ static void handle_engine(struct worker *w)
                              .reached = status.reached,
                              .stats_complete = engine_stats_complete(w->engine)},
               });
+    scrape_answer(&w->scrape, w->plan, w->samples.run, w->engine,
+                  runner_state_name(w->machine.state));
 }
 
 /* What the actions left to do, until nothing is. */
@@ -443,6 +447,8 @@ static int open_loop(struct worker *w)
         rc = watch_fd(w, engine_fd(w->engine));
     if (rc == 0 && w->options->signal_fd >= 0)
         rc = watch_fd(w, w->options->signal_fd);
+    if (rc == 0 && scrape_fd(&w->scrape) >= 0)
+        rc = watch_fd(w, scrape_fd(&w->scrape));
     return rc;
 }
 
@@ -457,9 +463,9 @@ static bool is_ready(const struct epoll_event *events, int count, int fd)
 
 static int loop(struct worker *w)
 {
-    struct epoll_event events[4];
+    struct epoll_event events[EVENTS_AT_ONCE];
     while (!w->done) {
-        int count = epoll_wait(w->epoll_fd, events, 4, -1);
+        int count = epoll_wait(w->epoll_fd, events, EVENTS_AT_ONCE, -1);
         if (count < 0 && errno != EINTR)
             return -errno;
         if (is_ready(events, count, link_fd(w->link)))
@@ -469,10 +475,14 @@ static int loop(struct worker *w)
         if (!w->done && w->options->signal_fd >= 0 &&
             is_ready(events, count, w->options->signal_fd))
             look_at_signals(w);
+        if (!w->done && scrape_fd(&w->scrape) >= 0 &&
+            is_ready(events, count, scrape_fd(&w->scrape)))
+            scrape_begin(&w->scrape, w->engine);
         if (!w->done && is_ready(events, count, w->timer_fd)) {
             uint64_t ticks;
             if (read(w->timer_fd, &ticks, sizeof ticks) > 0)
                 feed_kind(w, EVENT_TICK);
+            scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
         }
     }
     return 0;
@@ -518,6 +528,8 @@ static int begin(struct worker *w, struct err *err)
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());
     if (rc == 0)
         rc = make_machine(w);
+    if (rc == 0 && (rc = scrape_open(&w->scrape, &o->metrics, err)) < 0)
+        return rc;
     if (rc == 0)
         rc = open_loop(w);
     return rc < 0 ? err_set(err, rc, "cannot start the worker: %s", strerror(-rc)) : 0;
@@ -535,6 +547,7 @@ static void tell_requests(struct worker *w)
 
 static void end(struct worker *w)
 {
+    scrape_done(&w->scrape);
     engine_free(w->engine);
     if (w->link && w->linked && w->exit_code < 128) /* a second signal waits for nothing */
         link_drain(w->link, DRAIN_MS);
