@@ -144,7 +144,8 @@ SRC_worker_engine := \
 	worker/engine/user.c \
 	worker/engine/user_cookies.c
 
-SRC_worker_report :=
+SRC_worker_report := \
+	worker/report/report.c
 
 SRC_worker_output :=
 

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include "base/buf.h"
 #include "base/utf8.h"
 
 #include <fcntl.h>
@@ -11,18 +12,33 @@
 #include <time.h>
 #include <unistd.h>
 
+#define FOOTER_MAX_BYTES (256u << 10) /* a large terminal full of colours */
+
 static const char *const level_names[] = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
 
-/* Set by log_open before there are threads; only the tap changes later, under its lock. */
+/* Level, file and host are set by log_open before there are threads; the rest changes later, each
+ * under its lock. The screen's lock is held while lines go out, so that a line and the footer below
+ * it are never mixed with another's. */
 static struct {
     enum log_level level;
     int fd;
     char host[64];
+    pthread_mutex_t screen_lock;
+    int tee_fd; /* -1: none */
+    int tee_error;
+    char *footer; /* NULL: none */
+    unsigned footer_lines;
     pthread_mutex_t tap_lock;
     bool tap_on;
     unsigned tap_first, tap_count;
     char *tap[LOG_TAP_LINES];
-} the_log = {.level = LOG_INFO, .fd = STDERR_FILENO, .tap_lock = PTHREAD_MUTEX_INITIALIZER};
+} the_log = {
+    .level = LOG_INFO,
+    .fd = STDERR_FILENO,
+    .screen_lock = PTHREAD_MUTEX_INITIALIZER,
+    .tee_fd = -1,
+    .tap_lock = PTHREAD_MUTEX_INITIALIZER,
+};
 
 bool log_level_parse(struct str name, enum log_level *ret)
 {
@@ -57,6 +73,8 @@ void log_close(void)
         (void)close(the_log.fd); /* every line was written when it was made */
         the_log.fd = STDERR_FILENO;
     }
+    log_footer((struct str){NULL, 0});
+    (void)log_tee_close(); /* whoever wants to know has closed it before */
     pthread_mutex_lock(&the_log.tap_lock);
     for (unsigned i = 0; i < LOG_TAP_LINES; i++) {
         free(the_log.tap[i]);
@@ -156,6 +174,102 @@ bool log_tap_take(char ret[static LOG_LINE_BYTES])
     return any;
 }
 
+/* --- the tee and the footer
+ * -----------------------------------------------------------------------
+ */
+
+int log_tee_open(const char *path, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0) {
+        int rc = -errno;
+        return err_set(err, rc, "log file %s: %s", path, strerror(-rc));
+    }
+    (void)log_tee_close(); /* another file's troubles are not this one's */
+    pthread_mutex_lock(&the_log.screen_lock);
+    the_log.tee_fd = fd;
+    the_log.tee_error = 0;
+    pthread_mutex_unlock(&the_log.screen_lock);
+    return 0;
+}
+
+int log_tee_close(void)
+{
+    pthread_mutex_lock(&the_log.screen_lock);
+    int fd = the_log.tee_fd, rc = the_log.tee_error;
+    the_log.tee_fd = -1;
+    the_log.tee_error = 0;
+    pthread_mutex_unlock(&the_log.screen_lock);
+    if (fd >= 0 && close(fd) < 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+/* A full disk or a closed stderr must not end a run: the errno is for who asks. */
+static int put(int fd, struct str bytes)
+{
+    ssize_t n = write(fd, bytes.ptr, bytes.len);
+    if (n < 0)
+        return -errno;
+    return (size_t)n == bytes.len ? 0 : -ENOSPC; /* what did not fit any more */
+}
+
+/* One write, so that the terminal shows the step from before to after and nothing between: back to
+ * the footer's first line, the log line, the footer, and what was below it cleared. The cursor
+ * stands at the end of the footer's last line. A terminal that knows ?2026 waits for the end of it;
+ * ?7l cuts long lines instead of wrapping them, which would make the footer higher than counted. */
+static int repaint(struct buf *b, struct str line, const char *footer)
+{
+    int rc = buf_printf(b, "\033[?2026h\033[?7l\r");
+    if (rc == 0 && the_log.footer_lines > 1)
+        rc = buf_printf(b, "\033[%uA", the_log.footer_lines - 1);
+    if (rc == 0 && line.len > 0)
+        rc = buf_printf(b, "\033[?7h%.*s\033[K\n\033[?7l", STR_ARG(str_sub(line, 0, line.len - 1)));
+    struct str rest = str_of(footer), part;
+    for (bool first = true; rc == 0 && footer && str_next(&rest, '\n', &part); first = false)
+        rc = buf_printf(b, "%s%.*s\033[K", first ? "" : "\n", STR_ARG(part));
+    return rc < 0 ? rc : buf_printf(b, "\033[J\033[?7h\033[?2026l");
+}
+
+static void paint(struct str line, const char *footer)
+{
+    struct buf b;
+    buf_init(&b, FOOTER_MAX_BYTES);
+    if (repaint(&b, line, footer) == 0)
+        (void)put(STDERR_FILENO, buf_str(&b));
+    else
+        (void)put(STDERR_FILENO, line); /* no memory: the footer is torn until it is drawn again */
+    buf_done(&b);
+}
+
+void log_footer(struct str text)
+{
+    char *copy = text.len > 0 ? strndup(text.ptr, text.len) : NULL;
+    unsigned lines = copy != NULL;
+    for (const char *p = copy; p && *p; p++)
+        lines += *p == '\n';
+    pthread_mutex_lock(&the_log.screen_lock);
+    if (copy || the_log.footer)
+        paint((struct str){NULL, 0}, copy);
+    free(the_log.footer);
+    the_log.footer = copy;
+    the_log.footer_lines = lines;
+    pthread_mutex_unlock(&the_log.screen_lock);
+}
+
+static void put_line(struct str line)
+{
+    pthread_mutex_lock(&the_log.screen_lock);
+    if (the_log.footer && the_log.fd == STDERR_FILENO)
+        paint(line, the_log.footer);
+    else
+        (void)put(the_log.fd, line);
+    int rc = the_log.tee_fd >= 0 ? put(the_log.tee_fd, line) : 0;
+    if (the_log.tee_error == 0)
+        the_log.tee_error = rc;
+    pthread_mutex_unlock(&the_log.screen_lock);
+}
+
 void log_line(enum log_level level, const char *format, ...)
 {
     if (!log_enabled(level))
@@ -178,8 +292,7 @@ void log_line(enum log_level level, const char *format, ...)
     used += escape(str_of(text), line + used, sizeof line - used - 2);
     tap_keep(line, used);
     line[used++] = '\n';
-    if (write(the_log.fd, line, used) < 0)
-        return; /* a full disk or a closed stderr must not end a run */
+    put_line((struct str){line, used});
 }
 
 bool log_due(uint64_t *state_us, uint64_t now_us, uint64_t *skipped, uint64_t *ret_skipped)

@@ -23,6 +23,18 @@ bool log_level_parse(struct str name, enum log_level *ret);
 MUST_USE int log_open(enum log_level level, const char *path, struct err *err);
 void log_close(void);
 
+/* Write every further line to this file too (emptied first), until log_tee_close or log_close.
+ * 0, or the errno of opening it. */
+MUST_USE int log_tee_open(const char *path, struct err *err);
+/* 0, or the first error of writing a line to it. */
+int log_tee_close(void);
+
+/* Lines that stay on the terminal below the log: text, lines between newlines, is drawn at once
+ * over the footer before and again below each further line. Empty text takes the footer away. Only
+ * for a stderr that is a terminal with more rows than the text has lines; longer lines are cut by
+ * the terminal. Any thread. */
+void log_footer(struct str text);
+
 bool log_enabled(enum log_level level);
 
 /* One line; its newline is added. Control characters are escaped. */

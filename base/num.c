@@ -179,6 +179,16 @@ void num_format_repr(double value, char ret[static NUM_TEXT_BYTES])
     }
 }
 
+void num_format_fixed(double value, int decimals, char ret[static NUM_FIXED_BYTES])
+{
+    if (!isfinite(value)) {
+        num_format_repr(value, ret);
+        return;
+    }
+    (void)snprintf(ret, NUM_FIXED_BYTES, "%.*f", decimals, value); /* 309 digits, sign and point */
+    from_local_point(ret);
+}
+
 double num_round(double value, int digits)
 {
     if (!isfinite(value) || digits > 22)

@@ -30,6 +30,11 @@ MUST_USE int num_parse_timespan_s(struct str text, uint64_t *ret_s);
  * "0.35", "12.0", "1e+16", "1e-05". NaN and infinities give "nan", "inf", "-inf". */
 void num_format_repr(double value, char ret[static NUM_TEXT_BYTES]);
 
+/* Python's f"{value:.{decimals}f}": the exact value rounded half to even; at most 17 decimals.
+ * NaN and infinities as above. */
+#define NUM_FIXED_BYTES 340
+void num_format_fixed(double value, int decimals, char ret[static NUM_FIXED_BYTES]);
+
 /* value rounded to so many digits behind the point (negative: tens, hundreds), as Python's
  * round(value, digits): correctly rounded on the exact value, ties to even. */
 double num_round(double value, int digits);

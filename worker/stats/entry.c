@@ -216,6 +216,21 @@ void stats_entry_clear(struct stats_entry *e, double start_time_s)
     stats_details_clear(e->details);
 }
 
+int stats_entry_add_bucket(struct stats_entry *e, uint64_t ms, uint64_t count)
+{
+    uint64_t us;
+    if (__builtin_mul_overflow(ms, (uint64_t)1000, &us) || stats_bucket_ms(us) != ms)
+        return -EINVAL;
+    int rc = reserve_buckets(e);
+    if (rc < 0)
+        return rc;
+    uint64_t number = bucket_number(us);
+    if (number >= BUCKET_COUNT)
+        return stats_seconds_add(&e->buckets->slow, ms / 1000, count);
+    e->buckets->fast[number] += count;
+    return 0;
+}
+
 bool stats_entry_next_bucket(const struct stats_entry *e, uint32_t *position, uint64_t *ret_ms,
                              uint64_t *ret_count)
 {

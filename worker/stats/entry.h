@@ -94,6 +94,10 @@ void stats_entry_clear(struct stats_entry *e, double start_time_s);
 bool stats_entry_next_bucket(const struct stats_entry *e, uint32_t *position, uint64_t *ret_ms,
                              uint64_t *ret_count);
 
+/* Count so many in a bucket alone: for an entry that is put together from what was kept of another.
+ * 0; -EINVAL: no bucket of Locust's has this name; -ENOMEM. */
+MUST_USE int stats_entry_add_bucket(struct stats_entry *e, uint64_t ms, uint64_t count);
+
 /* The bucket, in ms, of a response time. Source: locust/stats.py bucket_response_time. */
 uint64_t stats_bucket_ms(uint64_t response_time_us);
 

@@ -396,6 +396,24 @@ int stats_merge(struct stats *into, const struct stats *from)
     return rc;
 }
 
+int stats_add_entry(struct stats *s, const struct stats_entry *e)
+{
+    uint32_t slot;
+    int rc = stats_slot(s, e->method, e->name, &slot);
+    return rc < 0 ? rc : stats_entry_merge(s->entries[slot], e);
+}
+
+int stats_add_error(struct stats *s, const struct stats_error *e)
+{
+    uint32_t slot, row;
+    int rc = stats_slot(s, e->method, e->name, &slot);
+    if (rc == 0)
+        rc = error_row_of(s, slot, e->error, &row);
+    if (rc == 0)
+        count_error(&s->errors[row].shown, e->occurrences, e->first_seen_s, e->last_seen_s);
+    return rc == -ERANGE ? -ENOMEM : rc;
+}
+
 void stats_clear(struct stats *s, double wall_s)
 {
     s->start_time_s = wall_s;

@@ -56,6 +56,12 @@ void stats_record_error(struct stats *s, uint32_t slot, struct str error, double
  * 0; -ENOMEM: nothing was added. */
 MUST_USE int stats_merge(struct stats *into, const struct stats *from);
 
+/* Add an entry that stands alone, and an error that was counted in its entry before: for a set that
+ * is put together from what was kept of another. The names are those of entries, UTF-8 repaired.
+ * 0; -ENOMEM: nothing was added. */
+MUST_USE int stats_add_entry(struct stats *s, const struct stats_entry *e);
+MUST_USE int stats_add_error(struct stats *s, const struct stats_error *e);
+
 /* Forget the samples, errors and counts of what was folded or lost; keep the slots and the memory.
  * wall_s is the new start_time: clear a set when it goes into use, not when it leaves it. */
 void stats_clear(struct stats *s, double wall_s);

@@ -190,6 +190,69 @@ static void test_due_once_a_second(void **state)
     assert_false(log_due(&fresh, 1, &skipped, &told));
 }
 
+static void test_tee_gets_every_line_too(void **state)
+{
+    struct sink *s = *state;
+    char path[] = "/tmp/cicada-tee-XXXXXX";
+    struct buf text;
+    int fd = mkstemp(path);
+    buf_init(&text, 1 << 20);
+    assert_true(fd >= 0 && close(fd) == 0);
+    log_info("before");
+    assert_int_equal(log_tee_open(path, NULL), 0);
+    log_info("between");
+    assert_int_equal(log_tee_close(), 0);
+    log_info("behind");
+    assert_int_equal(buf_read_file(&text, path, NULL), 0);
+    assert_non_null(strstr(buf_c(&text), "cicada: between\n"));
+    assert_null(strstr(buf_c(&text), "before"));
+    assert_null(strstr(buf_c(&text), "behind"));
+    assert_non_null(strstr(sink_text(s), "cicada: between\n"));
+    buf_done(&text);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_tee_tells_of_a_full_disk(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(log_tee_open("/dev/full", NULL), 0);
+    log_info("lost");
+    assert_int_equal(log_tee_close(), -ENOSPC);
+    assert_int_equal(log_tee_open("/nonexistent/x", &err), -ENOENT);
+    assert_string_equal(err.text, "log file /nonexistent/x: No such file or directory");
+}
+
+/* What goes to stderr while the test's own is kept aside. */
+static void test_footer_stays_below_the_lines(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/cicada-footer-XXXXXX";
+    struct buf text;
+    int fd = mkstemp(path), kept = dup(STDERR_FILENO);
+    buf_init(&text, 1 << 20);
+    log_close();
+    assert_true(fd >= 0 && kept >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    log_footer(STR("one\ntwo"));
+    log_info("line");
+    log_footer(STR("three"));
+    log_footer((struct str){NULL, 0});
+    log_footer((struct str){NULL, 0});
+    assert_true(dup2(kept, STDERR_FILENO) >= 0 && close(kept) == 0 && close(fd) == 0);
+    assert_int_equal(buf_read_file(&text, path, NULL), 0);
+    const char *at = buf_c(&text);
+#define BEGIN "\033[?2026h\033[?7l\r"
+#define END   "\033[J\033[?7h\033[?2026l"
+    static const char first[] = BEGIN "one\033[K\ntwo\033[K" END BEGIN "\033[1A\033[?7h[";
+    static const char rest[] = "cicada: line\033[K\n\033[?7lone\033[K\ntwo\033[K" END BEGIN
+                               "\033[1Athree\033[K" END BEGIN END;
+    assert_memory_equal(at, first, strlen(first));
+    assert_non_null(strstr(at, "cicada: "));
+    assert_string_equal(strstr(at, "cicada: "), rest);
+    buf_done(&text);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +265,9 @@ int main(void)
         cmocka_unit_test(test_quote_cuts),
         cmocka_unit_test_setup_teardown(test_tap_keeps_the_last_lines, open_sink, close_sink),
         cmocka_unit_test(test_due_once_a_second),
+        cmocka_unit_test_setup_teardown(test_tee_gets_every_line_too, open_sink, close_sink),
+        cmocka_unit_test_setup_teardown(test_tee_tells_of_a_full_disk, open_sink, close_sink),
+        cmocka_unit_test(test_footer_stays_below_the_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,11 +121,31 @@ static void test_division_rounds_half_to_even(void **state)
     assert_true(num_div_half_even(UINT64_MAX, 1) == UINT64_MAX);
 }
 
+static void test_fixed_is_pythons(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        int decimals;
+        const char *text;
+    } cases[] = {{0, 2, "0.00"},     {0.125, 2, "0.12"},
+                 {2.675, 2, "2.67"}, {1e22, 0, "10000000000000000000000"},
+                 {-1.5, 1, "-1.5"},  {1.0 / 3, 6, "0.333333"}};
+    char text[NUM_FIXED_BYTES];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        num_format_fixed(cases[i].value, cases[i].decimals, text);
+        assert_string_equal(text, cases[i].text);
+    }
+    num_format_fixed(1.7976931348623157e308, 17, text);
+    assert_int_equal(strlen(text), 309 + 1 + 17);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_repr_is_pythons),
         cmocka_unit_test(test_round_is_pythons),
+        cmocka_unit_test(test_fixed_is_pythons),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_doubles),
         cmocka_unit_test(test_timespans_are_locusts),

@@ -252,6 +252,26 @@ static void test_without_memory_the_rest_is_counted(void **state)
 }
 
 /* Entries are made ahead for every request of a plan, in two sets a shard. */
+static void test_buckets_alone(void **state)
+{
+    (void)state;
+    static const uint64_t ms[] = {0, 1, 99, 100, 110, 1000, 1100, 9900, 10000, 11000, 4000000};
+    static const uint64_t wrong[] = {101, 1010, 10100, UINT64_MAX, UINT64_MAX / 1000};
+    struct stats_entry *e = entry();
+    uint32_t at = 0;
+    uint64_t found, count;
+    for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
+        assert_int_equal(stats_entry_add_bucket(e, ms[i], i + 1), 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(stats_entry_add_bucket(e, wrong[i], 1), -EINVAL);
+    for (size_t i = 0; i < sizeof ms / sizeof *ms; i++) {
+        assert_true(stats_entry_next_bucket(e, &at, &found, &count));
+        assert_true(found == ms[i] && count == i + 1);
+    }
+    assert_false(stats_entry_next_bucket(e, &at, &found, &count));
+    stats_entry_free(e);
+}
+
 static void test_an_unused_entry_is_small(void **state)
 {
     (void)state;
@@ -273,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_merge_extends_as_locust_does),
         cmocka_unit_test(test_recording_allocates_only_for_what_is_new),
         cmocka_unit_test(test_without_memory_the_rest_is_counted),
+        cmocka_unit_test(test_buckets_alone),
         cmocka_unit_test(test_an_unused_entry_is_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

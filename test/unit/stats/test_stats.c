@@ -453,6 +453,20 @@ static void test_without_memory_slots_fail_and_samples_are_told_lost(void **stat
     }
 }
 
+static void test_a_set_is_put_together_again(void **state)
+{
+    (void)state;
+    struct stats *s = sample_set((struct stats_limits){0, 0}, 0, 500), *copy;
+    assert_int_equal(stats_new((struct stats_limits){0, 0}, 1000, &copy), 0);
+    for (uint32_t i = 0; i < stats_entry_count(s); i++)
+        assert_int_equal(stats_add_entry(copy, stats_entry_at(s, i)), 0);
+    for (uint32_t i = 0; i < stats_error_count(s); i++)
+        assert_int_equal(stats_add_error(copy, stats_error_at(s, i)), 0);
+    assert_same(s, copy);
+    stats_free(copy);
+    stats_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_folded_rows_merge_into_folded_rows),
         cmocka_unit_test(test_deltas_lose_and_double_nothing),
         cmocka_unit_test(test_a_failed_merge_adds_nothing),
+        cmocka_unit_test(test_a_set_is_put_together_again),
         cmocka_unit_test(test_without_memory_slots_fail_and_samples_are_told_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
