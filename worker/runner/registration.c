@@ -121,8 +121,8 @@ static void tick_without_ack(struct machine *m)
         return;
     }
     bool collecting = m->linked && m->flush_first && !m->collected;
-    if (m->now_us >= m->complain_us &&
-        !collecting) { /* a worker that is there first is nothing to warn of */
+    if (m->now_us >= m->complain_us && !collecting) {
+        /* a worker that was there before its master is nothing to warn of */
         bool first = m->tries == 0 && m->now_us - m->opened_us < MACHINE_ACK_US;
         tell_no_master(m, first ? LOG_INFO : LOG_WARNING, "trying on");
         m->complain_us = m->now_us + MACHINE_COMPLAIN_NEXT_US;

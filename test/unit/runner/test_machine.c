@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/random.h"
+#include "test/unit/alloc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1553,6 +1554,22 @@ static void test_a_broken_engine_ends_the_worker_with_1(void **state)
     free_rig(r);
 }
 
+static void test_making_survives_failed_allocations(void **state)
+{
+    (void)state;
+    const struct machine_options options = {.class_names = two_classes, .class_count = 2};
+    bool failed = true;
+    for (unsigned long n = 1; failed; n++) {
+        struct machine m;
+        alloc_fail_at(n);
+        int rc = machine_init(&m, &options, 1);
+        failed = alloc_failed();
+        alloc_fail_at(0);
+        assert_int_equal(rc, failed ? -ENOMEM : 0);
+        machine_done(&m);
+    }
+}
+
 static void test_twenty_starts_and_stops(void **state)
 {
     (void)state;
@@ -1846,6 +1863,7 @@ int main(void)
         cmocka_unit_test(test_messages_without_a_meaning_here_change_nothing),
         cmocka_unit_test(test_bad_messages_are_told_once_a_second),
         cmocka_unit_test(test_a_broken_engine_ends_the_worker_with_1),
+        cmocka_unit_test(test_making_survives_failed_allocations),
         cmocka_unit_test(test_twenty_starts_and_stops),
         cmocka_unit_test(test_no_sequence_of_events_breaks_a_rule),
         cmocka_unit_test(test_it_always_ends_ready_or_gone),
