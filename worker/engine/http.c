@@ -26,6 +26,40 @@ struct str http_failure_text(enum http_failure failure)
     return str_of(failure_texts[failure]);
 }
 
+enum http_failure http_failure_of_errno(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return HTTP_FAILURE_REFUSED;
+    case ETIMEDOUT:
+        return HTTP_FAILURE_CONNECT_TIMEOUT;
+    case ECONNRESET:
+        return HTTP_FAILURE_RESET;
+    case EPIPE:
+        return HTTP_FAILURE_CLOSED;
+    case EMFILE:
+    case ENFILE:
+        return HTTP_FAILURE_NO_DESCRIPTORS;
+    case EADDRNOTAVAIL:
+        return HTTP_FAILURE_NO_PORTS;
+    case ENOMEM:
+    case ENOBUFS:
+        return HTTP_FAILURE_MEMORY;
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case ENETDOWN:
+    case EHOSTDOWN:
+        return HTTP_FAILURE_UNREACHABLE;
+    default:
+        return HTTP_FAILURE_OTHER;
+    }
+}
+
+enum http_failure http_transfer_failure(int error)
+{
+    return error == ETIMEDOUT ? HTTP_FAILURE_TIMEOUT : http_failure_of_errno(error);
+}
+
 /* Three digits behind a fixed beginning, for each code from 100 to 999: no text is made per request
  * and none has to be kept. */
 #define T1(n) "HTTP status " #n

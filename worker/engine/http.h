@@ -39,6 +39,10 @@ enum http_failure {
 
 struct str http_failure_text(enum http_failure failure);
 
+/* What an errno says when a connection is being made, and on one that stands. */
+enum http_failure http_failure_of_errno(int error);
+enum http_failure http_transfer_failure(int error);
+
 /* "HTTP status 404"; the text lives for ever. */
 struct str http_status_text(unsigned status);
 

@@ -27,6 +27,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#define CURL_MAX_RESENDS      5     /* curl counts them for the life of a handle, then gives up */
 #define CURL_MAX_HEADER_BYTES 65536 /* one line of the scenario's own headers */
 
 struct curl_socket {
@@ -55,13 +56,15 @@ struct http_client {
     const struct http_call *call; /* whose options are set */
     uint64_t begun_us;
     struct timer first_byte; /* curl has no such limit of its own */
-    bool has_cookies;        /* CURLOPT_COOKIE is set */
+    bool insecure;
+    bool has_cookies; /* CURLOPT_COOKIE is set */
     bool busy;
     bool no_body;               /* the call is a HEAD */
     bool closes;                /* the call asks the server to close the connection */
     bool forbids_reuse;         /* so was curl told of the connection of this call */
     bool sent;                  /* curl has begun to send the request */
-    enum http_failure not_sent; /* ... and would have to send it again, for this reason */
+    unsigned resends;           /* by this handle: requests met by a closed connection */
+    enum http_failure not_sent; /* a connection was not opened, for this reason */
     enum http_failure failure;  /* of what is behind the framing */
     struct http_response response;
     struct http_parser parser;
@@ -192,27 +195,7 @@ static enum http_failure connect_failure(CURL *easy)
 {
     long os_error = 0;
     (void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &os_error); /* stays 0 when unknown */
-    switch (os_error) {
-    case EMFILE:
-    case ENFILE:
-        return HTTP_FAILURE_NO_DESCRIPTORS;
-    case EADDRNOTAVAIL:
-        return HTTP_FAILURE_NO_PORTS;
-    case ETIMEDOUT:
-        return HTTP_FAILURE_CONNECT_TIMEOUT;
-    case ENETUNREACH:
-    case EHOSTUNREACH:
-        return HTTP_FAILURE_UNREACHABLE;
-    case ECONNRESET:
-        return HTTP_FAILURE_RESET;
-    case ECONNREFUSED:
-        return HTTP_FAILURE_REFUSED;
-    case ENOMEM:
-        return HTTP_FAILURE_MEMORY;
-    default:
-        /* a socket that could not be made at all leaves no errno behind */
-        return os_error ? HTTP_FAILURE_UNREACHABLE : HTTP_FAILURE_NO_DESCRIPTORS;
-    }
+    return http_failure_of_errno((int)os_error);
 }
 
 /* The request was not sent yet: the time went into the connection, its handshake included. */
@@ -229,15 +212,24 @@ static enum http_failure memory_failure(CURL *easy)
     return first > 0 ? HTTP_FAILURE_HEADERS_TOO_LARGE : HTTP_FAILURE_MEMORY;
 }
 
+static bool says(struct str text, int error)
+{
+    return str_find_str(text, str_of(strerrordesc_np(error))) < text.len;
+}
+
 /* Sending or receiving failed. Curl's text says how: its errno may be of the closing that followed.
  */
 static enum http_failure transfer_failure(const struct http_client *c)
 {
+    static const int errors[] = {ECONNRESET, EPIPE, ETIMEDOUT};
     struct str text = str_of(c->error);
     if (str_find_str(text, STR("SSL routines")) < text.len)
         return HTTP_FAILURE_TLS;
-    return str_find_str(text, str_of(strerrordesc_np(EPIPE))) < text.len ? HTTP_FAILURE_CLOSED
-                                                                         : HTTP_FAILURE_RESET;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        if (says(text, errors[i]))
+            return http_transfer_failure(errors[i]);
+    }
+    return HTTP_FAILURE_RESET;
 }
 
 static enum http_failure failure_of(const struct http_client *c, CURLcode code)
@@ -263,7 +255,6 @@ static enum http_failure failure_of(const struct http_client *c, CURLcode code)
     case CURLE_RECV_ERROR:
         return transfer_failure(c);
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_FUNCTION_ARGUMENT: /* a folded line at the beginning of the head */
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_HTTP2:
     case CURLE_BAD_CONTENT_ENCODING:
@@ -514,29 +505,51 @@ static CURLcode set_cookies(struct http_client *c, struct str cookies)
     return curl_easy_setopt(c->easy, CURLOPT_COOKIE, cookies.len ? cookies.ptr : NULL);
 }
 
-static enum http_failure begin(struct http_client *c, const struct http_call *call,
-                               struct str cookies, uint64_t now_us)
+static CURLcode set_client(struct http_client *c);
+
+/* A new handle; the connections are the share's and stay. */
+static CURLcode renew_handle(struct http_client *c)
 {
-    if (c->call != call) {
+    CURL *easy = curl_easy_init();
+    if (!easy)
+        return CURLE_OUT_OF_MEMORY;
+    curl_easy_cleanup(c->easy);
+    c->easy = easy;
+    c->call = NULL;
+    c->has_cookies = c->forbids_reuse = false;
+    c->resends = 0;
+    return set_client(c);
+}
+
+static CURLcode set_request(struct http_client *c, const struct http_call *call, struct str cookies)
+{
+    CURLcode rc = c->resends < CURL_MAX_RESENDS ? CURLE_OK : renew_handle(c);
+    if (rc == CURLE_OK && c->call != call) {
         c->call = NULL;
-        if (set_call(c->easy, call) != CURLE_OK)
-            return HTTP_FAILURE_MEMORY;
+        rc = set_call(c->easy, call);
+        if (rc != CURLE_OK)
+            return rc;
         c->call = call;
         c->no_body = str_eq(call->method, STR("HEAD"));
         c->closes = http_call_closes(call);
     }
-    if (set_cookies(c, cookies) != CURLE_OK)
+    if (rc == CURLE_OK && c->forbids_reuse) {
+        c->forbids_reuse = false;
+        rc = curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 0L);
+    }
+    return rc == CURLE_OK ? set_cookies(c, cookies) : rc;
+}
+
+static enum http_failure begin(struct http_client *c, const struct http_call *call,
+                               struct str cookies, uint64_t now_us)
+{
+    if (set_request(c, call, cookies) != CURLE_OK)
         return HTTP_FAILURE_MEMORY;
     c->sent = false;
     c->failure = c->not_sent = HTTP_FAILURE_NONE;
     c->error[0] = '\0';
     http_response_begin(&c->response);
     http_parser_begin(&c->parser, c->no_body);
-    if (c->forbids_reuse) {
-        c->forbids_reuse = false;
-        if (curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 0L) != CURLE_OK)
-            return HTTP_FAILURE_MEMORY;
-    }
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;
     c->busy = true;
@@ -556,7 +569,10 @@ static int on_send(void *client, char *to, char *from, int to_port, int from_por
     (void)from;
     (void)to_port;
     (void)from_port;
-    c->engine->setup.counters->retries += c->sent;
+    if (c->sent) {
+        c->engine->setup.counters->retries++;
+        c->resends++;
+    }
     c->sent = true;
     http_parser_begin(&c->parser, c->no_body);
     return CURL_PREREQFUNC_OK;
@@ -567,14 +583,15 @@ static int on_send(void *client, char *to, char *from, int to_port, int from_por
 static curl_socket_t on_open_socket(void *client, curlsocktype purpose, struct curl_sockaddr *to)
 {
     struct http_client *c = client;
-    long os_error = 0;
     (void)purpose;
     if (c->sent && !http_method_idempotent(c->call->method)) {
-        (void)curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &os_error); /* of the old connection */
-        c->not_sent = os_error == ECONNRESET ? HTTP_FAILURE_RESET : HTTP_FAILURE_CLOSED;
+        c->resends++;
+        c->not_sent = c->error[0] ? transfer_failure(c) : HTTP_FAILURE_CLOSED;
         return CURL_SOCKET_BAD;
     }
-    return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    c->not_sent = fd < 0 ? http_failure_of_errno(errno) : HTTP_FAILURE_NONE;
+    return fd;
 }
 
 /* Would curl go on, although the response is complete? It sends the rest of a request that was
@@ -622,7 +639,9 @@ static bool take(struct http_client *c, struct str bytes)
     }
 }
 
-/* For a line of the head and for a piece of the body. */
+/* A line of the head, or a piece of the body. A head comes here rather than to a HEADERFUNCTION
+ * because that would be called too late: before 8.1, curl joins a folded line to the line before,
+ * and for the first one that is a line of the response before, freed long ago. */
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *client)
 {
     return take(client, (struct str){bytes, one * n}) ? one * n : 0;
@@ -640,7 +659,7 @@ static CURLcode set_source(struct http_client *c)
     return curl_easy_setopt(c->easy, CURLOPT_INTERFACE, name);
 }
 
-static CURLcode set_client(struct http_client *c, bool insecure)
+static CURLcode set_client(struct http_client *c)
 {
     CURL *easy = c->easy;
     CURLcode rc = CURLE_OK;
@@ -651,10 +670,9 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     SET(CURLOPT_SHARE, c->share);
     SET(CURLOPT_PREREQFUNCTION, on_send);
     SET(CURLOPT_PREREQDATA, (void *)c);
-    SET(CURLOPT_HEADERFUNCTION, on_bytes);
-    SET(CURLOPT_HEADERDATA, (void *)c);
     SET(CURLOPT_WRITEFUNCTION, on_bytes);
     SET(CURLOPT_WRITEDATA, (void *)c);
+    SET(CURLOPT_HEADER, 1L);                 /* head and body go one way */
     SET(CURLOPT_HTTP_TRANSFER_DECODING, 0L); /* chunks as they are, for the reader */
     SET(CURLOPT_ERRORBUFFER, c->error);
     SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
@@ -675,7 +693,7 @@ static CURLcode set_client(struct http_client *c, bool insecure)
     const char *ca_file = secure_getenv("SSL_CERT_FILE"); /* as OpenSSL does in the fast engine */
     if (ca_file)
         SET(CURLOPT_CAINFO, ca_file);
-    if (insecure) {
+    if (c->insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);
     }
@@ -706,13 +724,14 @@ static struct http_client *client_new(struct http_engine *e, void *owner, bool i
         return NULL;
     c->engine = e;
     c->owner = owner;
+    c->insecure = insecure;
     c->first_byte.fire = first_byte_late;
     http_parser_init(&c->parser);
     c->easy = curl_easy_init();
     c->share = curl_share_init();
     if (!c->easy || !c->share ||
         curl_share_setopt(c->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT) != CURLSHE_OK ||
-        set_client(c, insecure) != CURLE_OK) {
+        set_client(c) != CURLE_OK) {
         client_free(c);
         return NULL;
     }

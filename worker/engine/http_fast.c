@@ -220,35 +220,6 @@ static void succeed(struct connection *c)
     finish(client, &result, now_us);
 }
 
-static enum http_failure failure_of_errno(int error)
-{
-    switch (error) {
-    case ECONNREFUSED:
-        return HTTP_FAILURE_REFUSED;
-    case ETIMEDOUT:
-        return HTTP_FAILURE_CONNECT_TIMEOUT;
-    case ECONNRESET:
-        return HTTP_FAILURE_RESET;
-    case EPIPE:
-        return HTTP_FAILURE_CLOSED;
-    case EMFILE:
-    case ENFILE:
-        return HTTP_FAILURE_NO_DESCRIPTORS;
-    case EADDRNOTAVAIL:
-        return HTTP_FAILURE_NO_PORTS;
-    case ENOMEM:
-    case ENOBUFS:
-        return HTTP_FAILURE_MEMORY;
-    case ENETUNREACH:
-    case EHOSTUNREACH:
-    case ENETDOWN:
-    case EHOSTDOWN:
-        return HTTP_FAILURE_UNREACHABLE;
-    default:
-        return HTTP_FAILURE_OTHER;
-    }
-}
-
 /* --- time limits ---------------------------------------------------------------------------- */
 
 /* The next part of the request may take so long (0: no limit), the whole one until total_by_us. */
@@ -329,7 +300,7 @@ static enum http_failure open_socket(struct connection *c)
         int error = connect_to(c, address);
         if (error == 0)
             return HTTP_FAILURE_NONE;
-        failure = failure_of_errno(error);
+        failure = http_failure_of_errno(error);
         close_connection(c);
         if (failure == HTTP_FAILURE_NO_DESCRIPTORS || failure == HTTP_FAILURE_MEMORY)
             break; /* another address would not help */
@@ -406,7 +377,7 @@ static void connected(struct connection *c, uint64_t now_us)
     if (error != 0) {
         close_connection(c);
         c->client->engine->setup.counters->connections_failed++;
-        enum http_failure failure = failure_of_errno(error);
+        enum http_failure failure = http_failure_of_errno(error);
         if (c->tries_left > 0)
             failure = open_socket(c);
         if (failure != HTTP_FAILURE_NONE)
@@ -442,7 +413,7 @@ static ssize_t send_some(struct connection *c, struct str bytes, enum http_failu
             return n;
         if (errno == EAGAIN || errno == EINTR)
             return 0;
-        *ret_failure = failure_of_errno(errno);
+        *ret_failure = http_transfer_failure(errno);
         return -1;
     }
     size_t n = 0;
@@ -455,7 +426,7 @@ static ssize_t send_some(struct connection *c, struct str bytes, enum http_failu
     case SSL_ERROR_WANT_WRITE:
         return 0;
     case SSL_ERROR_SYSCALL:
-        *ret_failure = errno ? failure_of_errno(errno) : HTTP_FAILURE_CLOSED;
+        *ret_failure = errno ? http_transfer_failure(errno) : HTTP_FAILURE_CLOSED;
         return -1;
     default:
         *ret_failure = HTTP_FAILURE_TLS;
@@ -545,7 +516,7 @@ static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
             return n;
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return 0;
-        *ret_failure = n == 0 ? HTTP_FAILURE_CLOSED : failure_of_errno(errno);
+        *ret_failure = n == 0 ? HTTP_FAILURE_CLOSED : http_transfer_failure(errno);
         return -1;
     }
     size_t n = 0;
@@ -561,7 +532,7 @@ static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
         *ret_failure = HTTP_FAILURE_CLOSED;
         return -1;
     case SSL_ERROR_SYSCALL:
-        *ret_failure = errno ? failure_of_errno(errno) : HTTP_FAILURE_CLOSED;
+        *ret_failure = errno ? http_transfer_failure(errno) : HTTP_FAILURE_CLOSED;
         return -1;
     default:
         *ret_failure = HTTP_FAILURE_TLS;

@@ -283,13 +283,16 @@ static enum http_parser_event after_interim(struct http_parser *p)
     return HTTP_EVENT_MORE; /* the caller goes on with the next head */
 }
 
-/* Does text look like the beginning of a response at all? Judged as soon as there is a byte, so
- * that a server of another protocol that then keeps silent is found out. */
-static bool may_be_status_line(struct str text)
+/* Does text look like the beginning of a head at all? Judged as soon as there is a byte, so that a
+ * server of another protocol that then keeps silent is found out; and so is a second line that
+ * continues a header where there is none. */
+static bool may_be_head(struct str text)
 {
     struct str begin = STR("HTTP/1.");
     size_t n = text.len < begin.len ? text.len : begin.len;
-    return memcmp(text.ptr, begin.ptr, n) == 0;
+    size_t second = str_find(text, '\n') + 1;
+    return memcmp(text.ptr, begin.ptr, n) == 0 &&
+           !(second < text.len && (text.ptr[second] == ' ' || text.ptr[second] == '\t'));
 }
 
 static enum http_parser_event hold(struct http_parser *p, struct str *input)
@@ -300,8 +303,7 @@ static enum http_parser_event hold(struct http_parser *p, struct str *input)
         return fail(p, HTTP_FAILURE_MEMORY);
     if (rc < 0)
         return fail(p, HTTP_FAILURE_HEADERS_TOO_LARGE);
-    return may_be_status_line(buf_str(&p->held)) ? HTTP_EVENT_MORE
-                                                 : fail(p, HTTP_FAILURE_MALFORMED);
+    return may_be_head(buf_str(&p->held)) ? HTTP_EVENT_MORE : fail(p, HTTP_FAILURE_MALFORMED);
 }
 
 /* Is there an empty line in text that was not there in its first `before` bytes? Looked for before
