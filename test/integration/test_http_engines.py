@@ -397,9 +397,9 @@ def scenario(steps, insecure=False):
 def run(folder, hostile, engine, scenario, requests, program=ENGINE_RUN, users=1):
     file = folder / "scenario.json"
     file.write_text(json.dumps(scenario))
-    argv = [program, "-u", str(users), "-t", str(RUN_S), "-n", str(requests)] + (["-c"] if engine == "curl" else [])
+    argv = [program, "-u", str(users), "-t", str(RUN_S * users), "-n", str(requests)] + (["-c"] if engine == "curl" else [])
     env = dict(os.environ, SSL_CERT_FILE=hostile.certificates.ca_file)
-    done = subprocess.run(argv + [str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=RUN_S * 4)
+    done = subprocess.run(argv + [str(file)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, timeout=RUN_S * users * 4)
     said = done.stderr.decode("utf-8", "replace")
     assert done.returncode == 0 and not SANITIZER.search(said), said
     return json.loads(done.stdout)
@@ -449,6 +449,41 @@ def test_fault_is_the_same_in_both_engines(hostile, tmp_path, case):
         got[engine] = outcome(result, hostile, case)
     for engine in ENGINES:
         assert got[engine] == expected(hostile, case, engine), "%s of %s" % (engine, got)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_requests_are_sent_anew_all_through_a_user_s_life(hostile, tmp_path, engine):
+    hostile.forget()
+    steps = [{"get": hostile.plain.url + path} for path in ("/before", "/stale/close")] * 20
+    result = run(tmp_path, hostile, engine, scenario(steps), len(steps))
+    assert result["errors"] == [] and result["retries"] == 20
+    assert hostile.plain.connections == 21
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_user_lives_through_every_fault(hostile, tmp_path, engine):
+    """All cases in a row; with the sanitizers' builds this shows what leaks or is used after its end."""
+    classes = []
+    for insecure in (False, True):
+        steps = []
+        for number, case in enumerate(CASES):
+            if case.insecure == insecure:
+                steps += [dict(step, name="%s %d" % (step["name"], number)) for step in steps_of(hostile, case)]
+        classes.append(dict(scenario(steps, insecure), name="insecure" if insecure else "secure"))
+    requests = sum(len(c["tasks"][0]["steps"]) for c in classes)
+    result = run(tmp_path, hostile, engine, {"users": classes}, requests, users=2)
+    entries = {name: (n, failures, size) for _, name, n, failures, size in result["entries"]}
+    errors = {name: error for _, name, error, _ in result["errors"]}
+    for number, case in enumerate(CASES):
+        name = "fault %d" % number
+        failure = errors.get(name, "")
+        assert failure in (case.failure, case.also), case.label
+        assert entries[name] == (1, 1 if case.failure else 0, entries[name][2] if case.failure else case.size), case.label
+        after = engine == "curl" and case.curl_after or case.after
+        assert errors.get("after %d" % number, "") == after, case.label
+    assert result["started"] == requests == result["succeeded"] + result["failed"]
+    assert result["interrupted"] == 0
 
 
 # --- redirects: what Locust's client makes of them ---

@@ -153,9 +153,9 @@ static void print(const struct stats *stats, const struct engine_status *st, dou
     getrusage(RUSAGE_SELF, &r);
     (void)printf("{\"requests\": %" PRIu64 ", \"failures\": %" PRIu64 ", \"started\": %" PRIu64
                  ", \"succeeded\": %" PRIu64 ", \"failed\": %" PRIu64 ", \"interrupted\": %" PRIu64
-                 ", \"bytes\": %" PRIu64,
+                 ", \"retries\": %" PRIu64 ", \"bytes\": %" PRIu64,
                  total->num_requests, total->num_failures, st->started, st->succeeded, st->failed,
-                 st->interrupted, total->total_content_length_bytes);
+                 st->interrupted, st->retries, total->total_content_length_bytes);
     print_details(total->details);
     (void)printf(", \"rps\": %.0f, \"us_per_req\": %.3f, \"cpu_s\": %.3f, \"p50_us\": %" PRIu64
                  ", \"p99_us\": %" PRIu64 ", \"peak_kb\": %ld, \"errors\": [",
