@@ -130,6 +130,7 @@ SRC_worker_engine := \
 	worker/engine/cpus.c \
 	worker/engine/dispatch.c \
 	worker/engine/engine.c \
+	worker/engine/fiber.c \
 	worker/engine/http.c \
 	worker/engine/http_curl.c \
 	worker/engine/http_fast.c \
