@@ -113,12 +113,16 @@ SRC_worker_stats := \
 SRC_worker_scenario := \
 	worker/scenario/arena.c \
 	worker/scenario/describe.c \
+	worker/scenario/describe_shape.c \
 	worker/scenario/keys.c \
 	worker/scenario/load.c \
+	worker/scenario/load_shape.c \
 	worker/scenario/names.c \
 	worker/scenario/node.c \
 	worker/scenario/node_json.c \
+	worker/scenario/shape.c \
 	worker/scenario/step.c \
+	worker/scenario/threshold.c \
 	worker/scenario/url.c \
 	worker/scenario/values.c
 

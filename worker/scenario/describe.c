@@ -1,6 +1,7 @@
 #include "worker/scenario/describe.h"
 
 #include "base/num.h"
+#include "worker/scenario/describe_shape.h"
 #include "worker/scenario/url.h"
 
 static int add_c(struct buf *out, const char *text)
@@ -198,6 +199,8 @@ int plan_describe(const struct plan *p, struct buf *out)
         rc = add_host(out, "host ", p->host);
     if (rc == 0)
         rc = add_c(out, p->host.ptr ? "\n" : "no host: set one with --host\n");
+    if (rc == 0)
+        rc = describe_shape(p, out);
     for (size_t i = 0; rc == 0 && i < p->class_count; i++)
         rc = add_class(out, &p->classes[i], weight_sum);
     return rc;

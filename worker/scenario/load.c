@@ -2,6 +2,7 @@
  * file, so that the first error told is the first one in the file; what needs several keys at once
  * is checked after the object. */
 #include "worker/scenario/load.h"
+#include "worker/scenario/load_shape.h"
 #include "worker/scenario/node_json.h"
 #include "worker/scenario/url.h"
 
@@ -319,6 +320,7 @@ struct scenario_draft {
     struct plan_class defaults; /* of every class */
     struct str host;
     const struct node *users, *tasks;
+    struct shape_nodes shape; /* loaded when the classes are known */
 };
 
 static int read_schema(struct loader *l, const struct node *n, void *target)
@@ -356,12 +358,36 @@ static int read_top_tasks(struct loader *l, const struct node *n, void *target)
     return 0;
 }
 
+static int read_stages(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->shape.stages = n;
+    return 0;
+}
+
+static int read_arrival(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->shape.arrival = n;
+    return 0;
+}
+
+static int read_thresholds(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->shape.thresholds = n;
+    return 0;
+}
+
 static const struct load_key scenario_keys[] = {
     {.name = "host", .read = read_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_insecure, .also = "verify"},
     {.name = "wait_time", .read = read_default_wait, .also = "wait think_time sleep"},
     {.name = "users", .read = read_users, .also = "user_classes classes user scenarios"},
     {.name = "tasks", .read = read_top_tasks, .also = "steps requests"},
+    {.name = "stages", .read = read_stages, .also = "shape load"},
+    {.name = "arrival", .read = read_arrival, .also = "arrivals arrival_rate rate"},
+    {.name = "thresholds", .read = read_thresholds, .also = "threshold limits"},
     {.name = "$schema", .read = read_schema},
 };
 
@@ -400,6 +426,8 @@ static int load_root(struct loader *l, const struct node *root, struct plan *p)
     int rc = load_object(l, root, "a scenario", KEYS(scenario_keys), &d);
     if (rc == 0)
         rc = load_classes(l, root, &d, p);
+    if (rc == 0)
+        rc = load_shape(l, &d.shape, p);
     if (rc < 0)
         return rc;
     size_t tasks = 0;

@@ -101,6 +101,9 @@ struct plan_class {
     uint64_t task_weight_sum;
 };
 
+struct plan_shape;
+struct plan_threshold;
+
 /* A stats entry that is known before the run. */
 struct plan_entry {
     struct str method;
@@ -114,6 +117,9 @@ struct plan {
     size_t class_count;
     const struct plan_entry *entries;
     size_t entry_count;
+    const struct plan_shape *shape; /* NULL: the command line or the master says how many users */
+    const struct plan_threshold *thresholds;
+    size_t threshold_count;
     void *memory; /* for plan_free */
 };
 
