@@ -150,7 +150,10 @@ SRC_worker_engine := \
 	worker/engine/user_cookies.c
 
 SRC_worker_report := \
-	worker/report/report.c
+	worker/report/generator.c \
+	worker/report/history.c \
+	worker/report/report.c \
+	worker/report/threshold.c
 
 SRC_worker_output :=
 
