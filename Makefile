@@ -162,6 +162,7 @@ SRC_worker_metrics := \
 	worker/metrics/server.c
 
 SRC_worker_runner := \
+	worker/runner/dispatcher.c \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
 	worker/runner/lines.c \
