@@ -150,9 +150,15 @@ SRC_worker_engine := \
 	worker/engine/user_cookies.c
 
 SRC_worker_report := \
+	worker/report/actors_log.c \
+	worker/report/background.c \
+	worker/report/cicada_object.c \
 	worker/report/generator.c \
 	worker/report/history.c \
+	worker/report/job.c \
+	worker/report/leader.c \
 	worker/report/report.c \
+	worker/report/sampler.c \
 	worker/report/threshold.c
 
 SRC_worker_output :=

@@ -81,7 +81,7 @@ static int add_quantile(struct making *k, double q, size_t *ret_index)
     return rc;
 }
 
-static int add_histogram(struct making *k, struct plan_entry *e)
+static int add_histogram(struct making *k, struct query_plan_entry *e)
 {
     struct braced names;
     struct str item;
@@ -104,7 +104,7 @@ static int add_histogram(struct making *k, struct plan_entry *e)
     return rc;
 }
 
-static int add_entry(struct making *k, struct plan_entry *e)
+static int add_entry(struct making *k, struct query_plan_entry *e)
 {
     int rc;
     switch (k->m->kind) {

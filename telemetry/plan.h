@@ -10,7 +10,7 @@
 /* The queries of one measurement, by their places in the plan: of a histogram the items in the
  * order of its name (a mean's place is unused) and then growth of sum and count; of a ratio both
  * growths; of all others one. */
-struct plan_entry {
+struct query_plan_entry {
     size_t parts[PLAN_PARTS_MAX];
     size_t count;
 };
@@ -19,7 +19,7 @@ struct plan_entry {
 struct query_plan {
     struct query *queries;
     size_t count;
-    struct plan_entry *entries; /* as many as the profile has measurements */
+    struct query_plan_entry *entries; /* as many as the profile has measurements */
     size_t entry_count;
 };
 
