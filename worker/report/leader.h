@@ -13,11 +13,10 @@
 
 #include <jansson.h>
 
-#define LEADER_SAMPLES_MAX 1000000   /* of a source: eleven days; then every second one is dropped \
-                                      */
-#define LEADER_SLACK_S   2.0         /* sources need a moment to speak up */
-#define LEADER_WEB_BYTES (16u << 20) /* of the master's /stats/requests */
-#define LEADER_MESSAGE   "cicada_users" /* from the master's listener: {"user_count": 20} */
+#define LEADER_SAMPLES_MAX 1000000        /* of a source; when full every second one is dropped */
+#define LEADER_SLACK_S     2.0            /* sources need a moment to speak up */
+#define LEADER_WEB_BYTES   (16u << 20)    /* of the master's /stats/requests */
+#define LEADER_MESSAGE     "cicada_users" /* from the master's listener: {"user_count": 20} */
 
 /* --report */
 enum leader_role { LEADER_AUTO, LEADER_ALWAYS, LEADER_NEVER };
