@@ -52,6 +52,10 @@ const struct flag flag_table[] = {
     {"--metrics-address", NULL, "CICADA_METRICS_ADDRESS", "ADDRESS",
      "IPv4 or IPv6 address to serve them at. Default: all.", FLAG_TEXT, FIELD(metrics_address),
      .group = FLAG_GROUP_METRICS},
+    {"--metrics-push-url", NULL, "CICADA_METRICS_PUSH_URL", "URL",
+     "Put the last figures there at the end: a Pushgateway, as "
+     "http://HOST:9091/metrics/job/load/instance/NAME.",
+     FLAG_TEXT, FIELD(metrics_push_url), .group = FLAG_GROUP_METRICS},
 
     {"--tags", "-T", "LOCUST_TAGS", "TAG ...", "Run only tasks with one of these tags.", FLAG_LIST,
      FIELD(tags), .group = FLAG_GROUP_TAGS},
