@@ -112,16 +112,27 @@ SRC_worker_stats := \
 
 SRC_worker_scenario := \
 	worker/scenario/arena.c \
+	worker/scenario/body.c \
+	worker/scenario/csv_table.c \
 	worker/scenario/describe.c \
 	worker/scenario/describe_shape.c \
+	worker/scenario/encode.c \
+	worker/scenario/extract.c \
+	worker/scenario/feed.c \
 	worker/scenario/keys.c \
 	worker/scenario/load.c \
 	worker/scenario/load_shape.c \
 	worker/scenario/names.c \
 	worker/scenario/node.c \
 	worker/scenario/node_json.c \
+	worker/scenario/node_yaml.c \
+	worker/scenario/pattern.c \
+	worker/scenario/request.c \
+	worker/scenario/scope.c \
 	worker/scenario/shape.c \
 	worker/scenario/step.c \
+	worker/scenario/template.c \
+	worker/scenario/tests.c \
 	worker/scenario/threshold.c \
 	worker/scenario/url.c \
 	worker/scenario/values.c

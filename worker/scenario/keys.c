@@ -40,7 +40,7 @@ static bool has_word(const char *words, struct str word)
 
 /* The known key that was most likely meant: another tool's word for it, the same word in other
  * letters, or one with few edits. NULL: none is near. */
-static const char *nearest(struct str given, const struct load_key *keys, size_t key_count)
+const char *load_nearest(struct str given, const struct load_key *keys, size_t key_count)
 {
     const char *best = NULL;
     if (given.len > LONGEST_KEY)
@@ -62,7 +62,7 @@ static const char *nearest(struct str given, const struct load_key *keys, size_t
 static int refuse_key(struct loader *l, const struct node *n, const char *what,
                       const struct load_key *keys, size_t key_count)
 {
-    const char *meant = nearest(n->key, keys, key_count);
+    const char *meant = load_nearest(n->key, keys, key_count);
     if (meant)
         return load_fail(l, n, "unknown key; did you mean '%s'?", meant);
     struct buf known;

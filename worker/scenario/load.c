@@ -4,6 +4,8 @@
 #include "worker/scenario/load.h"
 #include "worker/scenario/load_shape.h"
 #include "worker/scenario/node_json.h"
+#include "worker/scenario/node_yaml.h"
+#include "worker/scenario/pattern.h"
 #include "worker/scenario/url.h"
 
 #include "base/log.h"
@@ -15,6 +17,16 @@
 struct owned_plan {
     struct plan plan;
     struct arena memory;
+    struct load_pattern *patterns;
+};
+
+/* How to load. */
+struct load_order {
+    const char *source;
+    bool yaml;
+    const struct plan_tags *tags;
+    plan_fault_fn *fault; /* may be NULL */
+    void *fault_context;
 };
 
 /* --- wait_time --- */
@@ -116,7 +128,7 @@ static int read_tags(struct loader *l, const struct node *n, void *target)
     return rc;
 }
 
-static int read_steps(struct loader *l, const struct node *n, void *target)
+static int read_task_steps(struct loader *l, const struct node *n, void *target)
 {
     ((struct task_draft *)target)->steps = n; /* loaded when the tags are known */
     return load_list(l, n, PLAN_MAX_STEPS, "steps");
@@ -127,7 +139,7 @@ static const struct load_key task_keys[] = {
     {.name = "weight", .read = read_task_weight, .also = "ratio probability"},
     {.name = "tags", .read = read_tags, .also = "tag"},
     {.name = "steps",
-     .read = read_steps,
+     .read = read_task_steps,
      .required = true,
      .also = "requests tasks flow get post put patch delete head options request"},
 };
@@ -153,18 +165,35 @@ static bool is_wanted(const struct plan_task *task, const struct plan_tags *tags
     return !any_tag(task, tags->exclude, tags->exclude_count);
 }
 
-static int load_steps(struct loader *l, const struct node *first, size_t count, bool wanted,
-                      struct plan_task *task)
+/* Steps from a list node, into the plan. */
+static int keep_steps(struct loader *l, const struct step_list *list, struct plan_task *task)
 {
-    struct plan_step *steps = ARENA_ARRAY(l->memory, struct plan_step, count);
+    struct plan_step *steps = ARENA_ARRAY(l->memory, struct plan_step, list->count);
     if (!steps)
         return -ENOMEM;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < count; i++, first = first->next)
-        rc = load_step(l, first, wanted, &steps[i]);
+    if (list->count)
+        memcpy(steps, list->items, list->count * sizeof *steps);
     task->steps = steps;
-    task->step_count = count;
-    return rc;
+    task->step_count = list->count;
+    return 0;
+}
+
+static int load_task_steps(struct loader *l, const struct node *n, bool wanted,
+                           struct plan_task *task)
+{
+    struct step_list list = {.count_entries = wanted};
+    int rc = load_steps(l, n, &list);
+    return rc ? rc : keep_steps(l, &list, task);
+}
+
+/* "/path" alone is a task with one GET. */
+static int load_path_task(struct loader *l, const struct node *n, bool wanted,
+                          struct plan_task *task)
+{
+    struct plan_step step = {.kind = PLAN_STEP_REQUEST};
+    struct step_list list = {.items = &step, .count = 1};
+    int rc = load_request(l, n, wanted, &step.request);
+    return rc ? rc : keep_steps(l, &list, task);
 }
 
 static int name_task(struct loader *l, const struct node *n, struct task_draft *d,
@@ -199,15 +228,15 @@ static int load_task(struct loader *l, const struct node *n, struct names *used,
     int rc = 0;
     if (n->kind == NODE_OBJECT)
         rc = load_object(l, n, "a task", KEYS(task_keys), &d);
-    else if (n->kind != NODE_STRING) /* "/path" alone is a task with one GET */
+    else if (n->kind != NODE_STRING)
         rc = load_fail(l, n, "a task must be an object or a path, not %s", node_kind_name(n->kind));
     if (rc < 0)
         return rc;
     *ret_wanted = is_wanted(&d.task, l->tags);
     if (d.steps)
-        rc = load_steps(l, d.steps->first, d.steps->child_count, *ret_wanted, &d.task);
+        rc = load_task_steps(l, d.steps, *ret_wanted, &d.task);
     else
-        rc = load_steps(l, n, 1, *ret_wanted, &d.task);
+        rc = load_path_task(l, n, *ret_wanted, &d.task);
     if (rc == 0)
         rc = name_task(l, n, &d, used);
     *ret = d.task;
@@ -227,7 +256,8 @@ static int load_tasks(struct loader *l, const struct node *n, struct plan_class 
     for (const struct node *one = n->first; one; one = one->next) {
         bool wanted;
         struct plan_task *task = &tasks[class->task_count];
-        rc = load_task(l, one, &used, task, &wanted);
+        wanted = false;
+        rc = load_tolerate(l, load_task(l, one, &used, task, &wanted));
         if (rc < 0)
             return rc;
         if (!wanted)
@@ -268,7 +298,8 @@ static int read_fixed_count(struct loader *l, const struct node *n, void *target
 
 static int read_class_host(struct loader *l, const struct node *n, void *target)
 {
-    return load_host(l, n, &((struct class_draft *)target)->class.host);
+    struct plan_class *class = &((struct class_draft *)target)->class;
+    return load_host(l, n, &class->host, &class->host_text);
 }
 
 static int read_class_insecure(struct loader *l, const struct node *n, void *target)
@@ -279,6 +310,35 @@ static int read_class_insecure(struct loader *l, const struct node *n, void *tar
 static int read_class_wait(struct loader *l, const struct node *n, void *target)
 {
     return read_wait(l, n, &((struct class_draft *)target)->class.wait);
+}
+
+static int read_order(struct loader *l, const struct node *n, void *target)
+{
+    static const char *const words[] = {"random", "sequential"};
+    size_t word;
+    int rc = load_word(l, n, words, sizeof words / sizeof *words, &word);
+    if (rc == 0)
+        ((struct class_draft *)target)->class.sequential = word == 1;
+    return rc;
+}
+
+/* What a user does before its first task, and when it ends. */
+static int load_edge(struct loader *l, const struct node *n, const char *name,
+                     struct plan_task *ret)
+{
+    *ret = (struct plan_task){.name = str_of(name), .weight = 1};
+    int rc = load_list(l, n, PLAN_MAX_STEPS, "steps");
+    return rc ? rc : load_task_steps(l, n, true, ret);
+}
+
+static int read_on_start(struct loader *l, const struct node *n, void *target)
+{
+    return load_edge(l, n, "on_start", &((struct class_draft *)target)->class.on_start);
+}
+
+static int read_on_stop(struct loader *l, const struct node *n, void *target)
+{
+    return load_edge(l, n, "on_stop", &((struct class_draft *)target)->class.on_stop);
 }
 
 static int read_class_tasks(struct loader *l, const struct node *n, void *target)
@@ -293,6 +353,9 @@ static const struct load_key class_keys[] = {
     {.name = "host", .read = read_class_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_class_insecure, .also = "verify"},
     {.name = "wait_time", .read = read_class_wait, .also = "wait think_time sleep"},
+    {.name = "order", .read = read_order, .also = "sequential"},
+    {.name = "on_start", .read = read_on_start, .also = "setup before start"},
+    {.name = "on_stop", .read = read_on_stop, .also = "teardown after stop"},
     {.name = "tasks", .read = read_class_tasks, .required = true, .also = "steps"},
 };
 
@@ -319,8 +382,10 @@ static int load_class(struct loader *l, const struct node *n, const struct plan_
 struct scenario_draft {
     struct plan_class defaults; /* of every class */
     struct str host;
+    struct plan_text host_text;
     const struct node *users, *tasks;
-    struct shape_nodes shape; /* loaded when the classes are known */
+    struct shape_nodes shape;                      /* loaded when the classes are known */
+    const struct node *order, *on_start, *on_stop; /* beside 'tasks' */
 };
 
 static int read_schema(struct loader *l, const struct node *n, void *target)
@@ -332,7 +397,8 @@ static int read_schema(struct loader *l, const struct node *n, void *target)
 
 static int read_host(struct loader *l, const struct node *n, void *target)
 {
-    return load_host(l, n, &((struct scenario_draft *)target)->host);
+    struct scenario_draft *d = target;
+    return load_host(l, n, &d->host, &d->host_text);
 }
 
 static int read_insecure(struct loader *l, const struct node *n, void *target)
@@ -379,6 +445,36 @@ static int read_thresholds(struct loader *l, const struct node *n, void *target)
     return 0;
 }
 
+static int read_top_order(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->order = n;
+    return 0;
+}
+
+static int read_top_on_start(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->on_start = n;
+    return 0;
+}
+
+static int read_top_on_stop(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    ((struct scenario_draft *)target)->on_stop = n;
+    return 0;
+}
+
+/* These two were read before all others. */
+static int read_before(struct loader *l, const struct node *n, void *target)
+{
+    (void)l;
+    (void)n;
+    (void)target;
+    return 0;
+}
+
 static const struct load_key scenario_keys[] = {
     {.name = "host", .read = read_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_insecure, .also = "verify"},
@@ -388,6 +484,11 @@ static const struct load_key scenario_keys[] = {
     {.name = "stages", .read = read_stages, .also = "shape load"},
     {.name = "arrival", .read = read_arrival, .also = "arrivals arrival_rate rate"},
     {.name = "thresholds", .read = read_thresholds, .also = "threshold limits"},
+    {.name = "order", .read = read_top_order, .also = "sequential"},
+    {.name = "on_start", .read = read_top_on_start, .also = "setup before start"},
+    {.name = "on_stop", .read = read_top_on_stop, .also = "teardown after stop"},
+    {.name = "variables", .read = read_before, .also = "vars data parameters"},
+    {.name = "feeds", .read = read_before, .also = "feed feeders csv data"},
     {.name = "$schema", .read = read_schema},
 };
 
@@ -395,8 +496,26 @@ static int load_users(struct loader *l, const struct scenario_draft *d, struct p
 {
     struct names used = {.arena = &l->scratch};
     int rc = 0;
+    const struct node *beside = d->order ? d->order : d->on_start ? d->on_start : d->on_stop;
+    if (beside)
+        return load_fail(l, beside, "stands in a user class, or beside 'tasks'");
     for (const struct node *one = d->users->first; rc == 0 && one; one = one->next)
-        rc = load_class(l, one, &d->defaults, &used, &classes[one->index]);
+        rc = load_tolerate(l, load_class(l, one, &d->defaults, &used, &classes[one->index]));
+    return rc;
+}
+
+static int load_only_class(struct loader *l, const struct scenario_draft *d, struct plan_class *ret)
+{
+    struct class_draft draft = {.class = d->defaults};
+    draft.class.name = STR("User");
+    int rc = d->order ? read_order(l, d->order, &draft) : 0;
+    if (rc == 0 && d->on_start)
+        rc = read_on_start(l, d->on_start, &draft);
+    if (rc == 0 && d->on_stop)
+        rc = read_on_stop(l, d->on_stop, &draft);
+    if (rc == 0)
+        rc = load_tasks(l, d->tasks, &draft.class);
+    *ret = draft.class;
     return rc;
 }
 
@@ -413,80 +532,153 @@ static int load_classes(struct loader *l, const struct node *root, const struct 
         return -ENOMEM;
     p->classes = classes;
     p->class_count = count;
-    if (d->users)
-        return load_users(l, d, classes);
-    classes[0] = d->defaults;
-    classes[0].name = STR("User");
-    return load_tasks(l, d->tasks, &classes[0]);
+    return d->users ? load_users(l, d, classes) : load_only_class(l, d, &classes[0]);
+}
+
+static const struct node *find_child(const struct node *object, const char *key)
+{
+    const struct node *n = object->kind == NODE_OBJECT ? object->first : NULL;
+    while (n && !str_eq(n->key, str_of(key)))
+        n = n->next;
+    return n;
+}
+
+/* Whatever comes after may use them. */
+static int load_before(struct loader *l, const struct node *root)
+{
+    const struct node *variables = find_child(root, "variables"),
+                      *feeds = find_child(root, "feeds");
+    int rc = variables ? load_variables(l, variables) : 0;
+    return rc == 0 && feeds ? load_feeds(l, feeds) : rc;
+}
+
+static int check_some_task(struct loader *l, const struct node *root, const struct plan *p)
+{
+    size_t tasks = 0;
+    for (size_t i = 0; i < p->class_count; i++)
+        tasks += p->classes[i].task_count;
+    if (tasks == 0 && !l->faulty) /* an empty list was refused before */
+        return load_fail(l, root, "no task is left after --tags and --exclude-tags");
+    return 0;
 }
 
 static int load_root(struct loader *l, const struct node *root, struct plan *p)
 {
     struct scenario_draft d = {.defaults = {.weight = 1}};
-    int rc = load_object(l, root, "a scenario", KEYS(scenario_keys), &d);
+    int rc = load_before(l, root);
+    if (rc == 0)
+        rc = load_object(l, root, "a scenario", KEYS(scenario_keys), &d);
     if (rc == 0)
         rc = load_classes(l, root, &d, p);
     if (rc == 0)
+        rc = check_some_task(l, root, p);
+    if (rc == 0)
         rc = load_shape(l, &d.shape, p);
-    if (rc < 0)
-        return rc;
-    size_t tasks = 0;
-    for (size_t i = 0; i < p->class_count; i++)
-        tasks += p->classes[i].task_count;
-    if (tasks == 0) /* an empty list was refused before */
-        return load_fail(l, root, "no task is left after --tags and --exclude-tags");
+    if (rc == 0)
+        rc = load_scope_end(l, p);
     p->host = d.host;
+    p->host_text = d.host_text;
     p->entries = l->entries.items;
     p->entry_count = l->entries.count;
-    return 0;
+    p->loop_slots = l->loop_slots;
+    p->group_slots = l->group_slots;
+    p->has_patterns = *l->patterns != NULL;
+    p->has_values = l->has_values || l->loop_slots || l->group_slots || p->variable_count;
+    return rc;
 }
 
-static int load_text_into(struct owned_plan *o, struct str text, const char *source,
-                          const struct plan_tags *tags, struct err *err)
+static int load_text_into(struct owned_plan *o, struct str text, const struct load_order *order,
+                          struct err *err)
 {
-    struct loader l = {.source = source, .err = err, .tags = tags, .memory = &o->memory};
+    struct loader l = {
+        .source = order->source,
+        .err = err,
+        .tags = order->tags,
+        .memory = &o->memory,
+        .patterns = &o->patterns,
+        .fault = order->fault,
+        .fault_context = order->fault_context,
+    };
     l.entries.arena = &o->memory;
     const struct node *root;
-    int rc = node_from_json(text, source, &l.scratch, &root, err);
+    int rc =
+        (order->yaml ? node_from_yaml : node_from_json)(text, l.source, &l.scratch, &root, err);
     if (rc == 0)
         rc = load_root(&l, root, &o->plan);
+    rc = load_tolerate(&l, rc);
+    if (rc == 0 && l.faulty)
+        rc = -EINVAL;
     if (rc == 0)
-        o->plan.source = arena_copy(&o->memory, str_of(source));
+        o->plan.source = arena_copy(&o->memory, str_of(l.source));
     if (rc == 0 && !o->plan.source.ptr)
         rc = -ENOMEM;
     arena_done(&l.scratch);
     return rc;
 }
 
-int plan_load_json(struct str text, const char *source, const struct plan_tags *tags,
-                   struct plan **ret, struct err *err)
+static int load(struct str text, const struct load_order *order, struct plan **ret, struct err *err)
 {
     if (text.len > PLAN_MAX_FILE_BYTES)
-        return err_set(err, -EINVAL, "%s:1: larger than %u bytes", source, PLAN_MAX_FILE_BYTES);
+        return err_set(err, -EINVAL, "%s:1: larger than %u bytes", order->source,
+                       PLAN_MAX_FILE_BYTES);
     struct owned_plan *o = calloc(1, sizeof *o);
     int rc = o ? 0 : -ENOMEM;
     if (rc == 0) {
         o->plan.memory = o;
-        rc = load_text_into(o, text, source, tags, err);
+        rc = load_text_into(o, text, order, err);
     }
     if (rc < 0) {
         plan_free(o ? &o->plan : NULL);
-        return err_set(err, rc, "%s: out of memory", source); /* all else was told */
+        if (rc == -ENOMEM) /* all else was told */
+            return err_set(err, rc, "%s: out of memory", order->source);
+        return rc;
     }
     *ret = &o->plan;
     return 0;
 }
 
+int plan_load_json(struct str text, const char *source, const struct plan_tags *tags,
+                   struct plan **ret, struct err *err)
+{
+    return load(text, &(struct load_order){.source = source, .tags = tags}, ret, err);
+}
+
+int plan_load_yaml(struct str text, const char *source, const struct plan_tags *tags,
+                   struct plan **ret, struct err *err)
+{
+    return load(text, &(struct load_order){.source = source, .tags = tags, .yaml = true}, ret, err);
+}
+
+static int load_path(struct load_order *order, struct plan **ret, struct err *err)
+{
+    struct str name = str_of(order->source);
+    struct buf text;
+    order->yaml = str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml"));
+    buf_init(&text, PLAN_MAX_FILE_BYTES);
+    int rc = buf_read_file(&text, order->source, err);
+    if (rc == 0)
+        rc = load(buf_str(&text), order, ret, err);
+    buf_done(&text);
+    return rc;
+}
+
 int plan_load_file(const char *path, const struct plan_tags *tags, struct plan **ret,
                    struct err *err)
 {
-    struct buf text;
-    buf_init(&text, PLAN_MAX_FILE_BYTES);
-    int rc = buf_read_file(&text, path, err);
-    if (rc == 0)
-        rc = plan_load_json(buf_str(&text), path, tags, ret, err);
-    buf_done(&text);
-    return rc;
+    return load_path(&(struct load_order){.source = path, .tags = tags}, ret, err);
+}
+
+int plan_check_file(const char *path, const struct plan_tags *tags, plan_fault_fn *fault,
+                    void *context, struct plan **ret, struct err *err)
+{
+    struct err own = {0}; /* the loader needs one */
+    int rc = load_path(
+        &(struct load_order){
+            .source = path, .tags = tags, .fault = fault, .fault_context = context},
+        ret, &own);
+    if (rc < 0 && own.code)
+        fault(context, own.text);
+    return rc < 0 ? err_set(err, rc, "%s", own.code ? own.text : "the scenario has faults") : 0;
 }
 
 void plan_free(struct plan *p)
@@ -494,6 +686,8 @@ void plan_free(struct plan *p)
     if (!p)
         return;
     struct owned_plan *o = p->memory;
+    for (struct load_pattern *link = o->patterns; link; link = link->next)
+        pattern_free(link->pattern);
     arena_done(&o->memory);
     free(o);
 }
@@ -502,6 +696,14 @@ size_t plan_class_index(const struct plan *p, struct str name)
 {
     size_t i = 0;
     while (i < p->class_count && !str_eq(p->classes[i].name, name))
+        i++;
+    return i;
+}
+
+size_t plan_variable_index(const struct plan *p, struct str name)
+{
+    size_t i = 0;
+    while (i < p->variable_count && !str_eq(p->variables[i].name, name))
         i++;
     return i;
 }

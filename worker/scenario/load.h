@@ -4,9 +4,36 @@
 #ifndef CICADA_WORKER_SCENARIO_LOAD_H
 #define CICADA_WORKER_SCENARIO_LOAD_H
 
+#include "base/buf.h"
 #include "worker/scenario/names.h"
 #include "worker/scenario/node.h"
 #include "worker/scenario/plan.h"
+
+/* A compiled pattern of the plan, to be freed with it. */
+struct load_pattern {
+    struct load_pattern *next;
+    struct pattern *pattern;
+};
+
+/* What "${name}" can mean, gathered while loading: a variable may be used before the step that sets
+ * it is read. */
+struct load_scope {
+    struct names names;      /* of variables and columns alike */
+    struct load_name *known; /* by index of names */
+    size_t known_room;
+    size_t variable_count;
+    struct plan_feed *feeds;
+    size_t feed_count;
+};
+
+struct load_name {
+    bool is_column;
+    uint32_t index; /* of the variable or the feed */
+    uint32_t column;
+    const struct node *used;    /* where first; NULL: nowhere */
+    const struct node *defined; /* the same; for a column its feed */
+    struct plan_variable variable;
+};
 
 struct loader {
     const char *source;
@@ -15,10 +42,21 @@ struct loader {
     struct arena *memory;         /* the plan's */
     struct arena scratch;         /* nodes, drafts; gone after loading */
     struct names entries;
+    struct load_scope scope;
+    struct load_pattern **patterns; /* the plan's list */
+    uint32_t loop_slots, group_slots;
+    bool has_values;
+    plan_fault_fn *fault; /* NULL: the first fault ends the loading */
+    void *fault_context;
+    bool faulty; /* faults were told, the plan is none */
 };
 
 /* Give up at a node, in the form of node_fail. Returns -EINVAL. */
 #define load_fail(l, node, ...) node_fail(node, (l)->source, (l)->err, __VA_ARGS__)
+
+/* After one item of a list was loaded: when the loader is to tell all faults, tell this one and go
+ * on with the next item. Returns 0 then, else rc. */
+int load_tolerate(struct loader *l, int rc);
 
 /* --- keys.c --- */
 
@@ -37,6 +75,9 @@ struct load_key {
 MUST_USE int load_object(struct loader *l, const struct node *n, const char *what,
                          const struct load_key *keys, size_t key_count, void *target);
 
+/* The one of the words that the given one most likely stands for; NULL: none is near. */
+const char *load_nearest(struct str given, const struct load_key *words, size_t count);
+
 /* --- values.c: each checks the kind and the range of one value --- */
 
 MUST_USE int load_bool(struct loader *l, const struct node *n, bool *ret);
@@ -53,13 +94,119 @@ MUST_USE int load_text(struct loader *l, const struct node *n, struct str *ret);
 MUST_USE int load_name(struct loader *l, const struct node *n, struct str *ret);
 /* A list with 1 to max values of what ("tasks"). */
 MUST_USE int load_list(struct loader *l, const struct node *n, size_t max, const char *what);
-/* A host for paths to be joined to, copied. */
-MUST_USE int load_host(struct loader *l, const struct node *n, struct str *ret);
+/* A string that is one of the words; *ret is its index. */
+MUST_USE int load_word(struct loader *l, const struct node *n, const char *const *words,
+                       size_t count, size_t *ret);
+/* A host for paths to be joined to, copied; with variables it cannot be checked. ret_text has
+ * pieces then, and *ret is NULL. */
+MUST_USE int load_host(struct loader *l, const struct node *n, struct str *ret,
+                       struct plan_text *ret_text);
+/* A file beside the scenario, whole, in the plan's memory. */
+MUST_USE int load_file(struct loader *l, const struct node *n, struct str *ret);
+
+/* --- scope.c: names of variables --- */
+
+/* The top's "variables" and "feeds", before anything else is loaded. */
+MUST_USE int load_variables(struct loader *l, const struct node *n);
+MUST_USE int load_feeds(struct loader *l, const struct node *n);
+/* A variable that a step sets or extracts; n's key is its name. */
+MUST_USE int load_target(struct loader *l, const struct node *n, uint32_t *ret_variable);
+/* What stands between "${" and "}"; n is where. */
+MUST_USE int load_source(struct loader *l, const struct node *n, struct str expression,
+                         const struct plan_source **ret);
+/* Every name that was used is defined somewhere; then the plan gets its variables. */
+MUST_USE int load_scope_end(struct loader *l, struct plan *p);
+
+/* --- feed.c --- */
+
+MUST_USE int load_feed(struct loader *l, const struct node *n, struct plan_feed *ret);
+
+/* --- template.c: texts with variables --- */
+
+/* Builds a text of several parts, literal ones and ones with variables. */
+struct text_builder {
+    struct loader *l;
+    struct buf literal; /* of all pieces, one after the other */
+    struct text_part *parts;
+    size_t count, room;
+};
+void text_begin(struct text_builder *b, struct loader *l);
+void text_abort(struct text_builder *b);
+/* Bytes as they are. */
+MUST_USE int text_add(struct text_builder *b, struct str bytes);
+/* A text in which "${…}" are variables, encoded as insert says. */
+MUST_USE int text_add_template(struct text_builder *b, const struct node *n, struct str text,
+                               enum plan_insert insert);
+/* The builder is done in any case. */
+MUST_USE int text_end(struct text_builder *b, struct plan_text *ret);
+
+bool text_has_variables(struct str text);
+/* A string node. */
+MUST_USE int load_template(struct loader *l, const struct node *n, enum plan_insert insert,
+                           struct plan_text *ret);
+/* A string, a number or a boolean; what is not a string is json. */
+MUST_USE int load_scalar(struct loader *l, const struct node *n, enum plan_insert insert,
+                         struct plan_text *ret, bool *ret_json);
+/* The same without control characters, and a name's length. */
+MUST_USE int load_name_template(struct loader *l, const struct node *n, struct plan_text *ret);
+
+/* --- tests.c: checks and conditions --- */
+
+struct test_list {
+    struct plan_test *items; /* in scratch memory; test_list_keep copies it into the plan */
+    size_t count, room;
+};
+/* An object of comparisons, or a value to be equal to. like: subject, key, pointer, source. */
+MUST_USE int load_tests(struct loader *l, const struct node *n, const struct plan_test *like,
+                        struct test_list *list);
+/* The value of "check". *ret_statuses: the node of a plain status or a list of them, or NULL. */
+MUST_USE int load_checks(struct loader *l, const struct node *n, struct test_list *list,
+                         const struct node **ret_statuses);
+/* The value of "if" and "while". */
+MUST_USE int load_condition(struct loader *l, const struct node *n, struct test_list *list);
+MUST_USE int test_list_keep(struct loader *l, const struct test_list *list,
+                            const struct plan_test **ret, size_t *ret_count);
+MUST_USE int load_pointer(struct loader *l, const struct node *n, struct str text,
+                          struct plan_pointer *ret);
+MUST_USE int load_pattern(struct loader *l, const struct node *n, const struct pattern **ret);
+
+/* --- extract.c --- */
+
+/* The value of "extract". */
+MUST_USE int load_extracts(struct loader *l, const struct node *n, const struct plan_extract **ret,
+                           size_t *ret_count);
+
+/* --- body.c: the kinds of bodies; each sets the body and what it is --- */
+
+struct load_body {
+    const struct node *given; /* the key that gave it */
+    struct plan_text text;
+    bool present;
+    struct str content_type; /* unless the scenario gives one; ptr NULL: none */
+};
+MUST_USE int load_body_text(struct loader *l, const struct node *n, struct load_body *ret);
+MUST_USE int load_body_json(struct loader *l, const struct node *n, struct load_body *ret);
+MUST_USE int load_body_form(struct loader *l, const struct node *n, struct load_body *ret);
+MUST_USE int load_body_multipart(struct loader *l, const struct node *n, struct load_body *ret);
+MUST_USE int load_body_file(struct loader *l, const struct node *n, struct load_body *ret);
+/* An object of names and values (or lists of them), encoded as a form, into a text. */
+MUST_USE int load_fields(struct text_builder *b, const struct node *n);
+
+/* --- request.c --- */
+
+/* A request; its entry is put into the plan unless count_entry is false (its task is left out). */
+MUST_USE int load_request(struct loader *l, const struct node *n, bool count_entry,
+                          struct plan_request *ret);
 
 /* --- step.c --- */
 
-/* One step; its entry is put into the plan unless count_entry is false (its task is left out). */
-MUST_USE int load_step(struct loader *l, const struct node *n, bool count_entry,
-                       struct plan_step *ret);
+/* Steps in the making, with those inside blocks. */
+struct step_list {
+    struct plan_step *items; /* in scratch memory */
+    size_t count, room;
+    bool count_entries;
+    uint32_t depth, loops, groups; /* of the blocks around */
+};
+MUST_USE int load_steps(struct loader *l, const struct node *n, struct step_list *list);
 
 #endif

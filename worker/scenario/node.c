@@ -1,7 +1,7 @@
 #include "worker/scenario/node.h"
 
 #include "base/log.h"
-#include "base/utf8.h"
+#include "worker/scenario/encode.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,41 +126,11 @@ int node_fail(const struct node *n, const char *source, struct err *err, const c
 
 /* --- JSON --- */
 
-static int write_point(uint32_t point, struct buf *out)
-{
-    switch (point) {
-    case '"':
-        return buf_add(out, STR("\\\""));
-    case '\\':
-        return buf_add(out, STR("\\\\"));
-    case '\n':
-        return buf_add(out, STR("\\n"));
-    case '\r':
-        return buf_add(out, STR("\\r"));
-    case '\t':
-        return buf_add(out, STR("\\t"));
-    case '\f':
-        return buf_add(out, STR("\\f"));
-    case '\b':
-        return buf_add(out, STR("\\b"));
-    }
-    if (point >= 0x20 && point < 0x7F)
-        return buf_add_byte(out, (char)point);
-    if (point < 0x10000)
-        return buf_printf(out, "\\u%04x", point);
-    return buf_printf(out, "\\u%04x\\u%04x", 0xD800 + ((point - 0x10000) >> 10),
-                      0xDC00 + ((point - 0x10000) & 0x3FF));
-}
-
 static int write_string(struct str text, struct buf *out)
 {
     int rc = buf_add_byte(out, '"');
-    while (rc == 0 && text.len > 0) {
-        uint32_t point = 0;
-        size_t n = utf8_decode(text, &point);
-        rc = n ? write_point(point, out) : -EINVAL; /* nodes hold valid UTF-8 */
-        text = str_sub(text, n, text.len);
-    }
+    if (rc == 0)
+        rc = encode_json(out, text);
     return rc ? rc : buf_add_byte(out, '"');
 }
 

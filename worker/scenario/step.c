@@ -1,379 +1,373 @@
-/* A step is an object with one action ("get": "/path") and the options of that action beside it.
- * Its keys may come in any order, so they are gathered in a draft first. */
+/* Steps: requests, and what is between them. An object is told what it is by one of its keys; steps
+ * inside a block stand in one list with it, behind it, up to an end that points back. */
 #include "worker/scenario/load.h"
-#include "worker/scenario/url.h"
 
-#include "base/log.h"
+/* --- the list --- */
 
-struct draft {
-    const struct node *action; /* the key that says what the step does */
-    const struct node *method, *name, *body, *json, *headers;
-    struct plan_request request;
-};
-
-/* --- the keys --- */
-
-static int read_action(struct loader *l, const struct node *n, void *target)
+static int add_step(struct loader *l, const struct node *n, struct step_list *list,
+                    const struct plan_step *step)
 {
-    struct draft *d = target;
-    if (d->action)
-        return load_fail(l, n, "a step does one thing, and this one has '%.*s' already",
-                         STR_ARG(d->action->key));
-    d->action = n;
+    if (list->count == PLAN_MAX_STEPS)
+        return load_fail(l, n, "is one step too many: a task can have %d", PLAN_MAX_STEPS);
+    if (list->count == list->room) {
+        size_t room = list->room ? list->room * 2 : 16;
+        struct plan_step *items = ARENA_ARRAY(&l->scratch, struct plan_step, room);
+        if (!items)
+            return -ENOMEM;
+        if (list->count)
+            memcpy(items, list->items, list->count * sizeof *items);
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count] = *step;
+    list->items[list->count++].depth = list->depth;
     return 0;
 }
 
-static int read_method(struct loader *l, const struct node *n, void *target)
+static int enter(struct loader *l, const struct node *n, struct step_list *list)
 {
-    (void)l;
-    ((struct draft *)target)->method = n;
+    if (++list->depth > PLAN_MAX_BLOCK_DEPTH)
+        return load_fail(l, n, "is nested deeper than %d blocks", PLAN_MAX_BLOCK_DEPTH);
     return 0;
 }
 
-static int read_name(struct loader *l, const struct node *n, void *target)
+/* The block that step `begin` opened ends here. */
+static int leave(struct loader *l, const struct node *n, struct step_list *list, uint32_t begin)
 {
-    struct draft *d = target;
-    d->name = n;
-    return load_name(l, n, &d->request.name);
-}
-
-static int read_headers(struct loader *l, const struct node *n, void *target)
-{
-    ((struct draft *)target)->headers = n;
-    if (n->kind != NODE_OBJECT)
-        return load_fail(l, n, "must be an object of names and values, not %s",
-                         node_kind_name(n->kind));
-    if (n->child_count > PLAN_MAX_HEADERS)
-        return load_fail(l, n, "must not have more than %d headers", PLAN_MAX_HEADERS);
-    return 0;
-}
-
-static int read_body(struct loader *l, const struct node *n, void *target)
-{
-    struct draft *d = target;
-    d->body = n;
-    if (d->json)
-        return load_fail(l, n, "'body' and 'json' exclude each other");
-    if (n->kind != NODE_STRING)
-        return load_fail(l, n, "must be a string, not %s; for a JSON value write 'json'",
-                         node_kind_name(n->kind));
-    return load_text(l, n, &d->request.body);
-}
-
-static int read_json(struct loader *l, const struct node *n, void *target)
-{
-    struct draft *d = target;
-    d->json = n;
-    if (d->body)
-        return load_fail(l, n, "'body' and 'json' exclude each other");
-    struct buf text;
-    buf_init(&text, (size_t)PLAN_MAX_FILE_BYTES * 6); /* a byte becomes at most "\u00xx" */
-    int rc = node_write_json(n, &text);
-    if (rc == 0)
-        d->request.body = arena_copy(l->memory, buf_str(&text));
-    buf_done(&text);
-    return rc == 0 && !d->request.body.ptr ? -ENOMEM : rc;
-}
-
-static int read_status(struct loader *l, const struct node *n, uint16_t *ret)
-{
-    uint32_t status;
-    int rc = load_whole(l, n, 100, 599, &status);
-    if (rc == 0)
-        *ret = (uint16_t)status;
+    const struct plan_step end = {.kind = PLAN_STEP_END, .other = begin};
+    list->depth--;
+    uint32_t at = (uint32_t)list->count;
+    int rc = add_step(l, n, list, &end);
+    if (rc == 0 && list->items[begin].other == 0)
+        list->items[begin].other = at;
     return rc;
 }
 
-static int read_expect(struct loader *l, const struct node *n, void *target)
+static const struct node *child_of(const struct node *object, const char *key)
 {
-    struct draft *d = target;
-    bool is_list = n->kind == NODE_LIST;
-    int rc = is_list ? load_list(l, n, PLAN_MAX_STATUSES, "status codes") : 0;
-    if (rc < 0)
-        return rc;
-    size_t count = is_list ? n->child_count : 1;
-    uint16_t *statuses = ARENA_ARRAY(l->memory, uint16_t, count);
-    if (!statuses)
-        return -ENOMEM;
-    const struct node *one = is_list ? n->first : n;
-    for (size_t i = 0; rc == 0 && i < count; i++, one = one->next)
-        rc = read_status(l, one, &statuses[i]);
-    d->request.expected_status = statuses;
-    d->request.expected_status_count = count;
-    return rc;
-}
-
-static int read_limit(struct loader *l, const struct node *n, uint64_t *ret_us)
-{
-    return load_seconds(l, n, PLAN_MIN_TIMEOUT_S, PLAN_MAX_TIMEOUT_S, ret_us);
-}
-
-static int read_connect_limit(struct loader *l, const struct node *n, void *target)
-{
-    return read_limit(l, n, &((struct plan_timeouts *)target)->connect_us);
-}
-
-static int read_first_byte_limit(struct loader *l, const struct node *n, void *target)
-{
-    return read_limit(l, n, &((struct plan_timeouts *)target)->first_byte_us);
-}
-
-static int read_total_limit(struct loader *l, const struct node *n, void *target)
-{
-    return read_limit(l, n, &((struct plan_timeouts *)target)->total_us);
-}
-
-static const struct load_key timeout_keys[] = {
-    {.name = "connect", .read = read_connect_limit},
-    {.name = "first_byte", .read = read_first_byte_limit, .also = "read ttfb"},
-    {.name = "total", .read = read_total_limit, .also = "whole request"},
-};
-
-static int read_timeout(struct loader *l, const struct node *n, void *target)
-{
-    struct plan_timeouts *timeouts = &((struct draft *)target)->request.timeouts;
-    if (n->kind == NODE_OBJECT)
-        return load_object(l, n, "timeout", KEYS(timeout_keys), timeouts);
-    return read_limit(l, n, &timeouts->total_us);
-}
-
-static int read_redirects(struct loader *l, const struct node *n, void *target)
-{
-    return load_bool(l, n, &((struct draft *)target)->request.follow_redirects);
-}
-
-static const struct load_key step_keys[] = {
-    {.name = "get", .read = read_action, .also = "url path uri"},
-    {.name = "post", .read = read_action},
-    {.name = "put", .read = read_action},
-    {.name = "patch", .read = read_action},
-    {.name = "delete", .read = read_action},
-    {.name = "head", .read = read_action},
-    {.name = "options", .read = read_action},
-    {.name = "request", .read = read_action},
-    {.name = "method", .read = read_method},
-    {.name = "name", .read = read_name, .also = "label title"},
-    {.name = "headers", .read = read_headers},
-    {.name = "body", .read = read_body, .also = "data content text payload"},
-    {.name = "json", .read = read_json},
-    {.name = "expect", .read = read_expect, .also = "status expected_status check"},
-    {.name = "timeout", .read = read_timeout},
-    {.name = "redirects", .read = read_redirects, .also = "allow_redirects follow_redirects"},
-};
-
-/* --- method --- */
-
-/* RFC 9110 5.6.2 */
-static bool is_token(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return s.len > 0;
-}
-
-/* In capitals, as the requests library sends methods. */
-static int set_method(struct loader *l, struct str text, struct plan_request *r)
-{
-    char upper[PLAN_MAX_METHOD_BYTES];
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        upper[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-    }
-    r->method = arena_copy(l->memory, (struct str){upper, text.len});
-    return r->method.ptr ? 0 : -ENOMEM;
-}
-
-static int finish_method(struct loader *l, const struct node *n, struct draft *d)
-{
-    const struct node *given = d->method;
-    if (!str_eq(d->action->key, STR("request"))) {
-        if (given)
-            return load_fail(l, given, "stands beside 'request' only; '%.*s' says the method",
-                             STR_ARG(d->action->key));
-        return set_method(l, d->action->key, &d->request);
-    }
-    if (!given)
-        return load_fail(l, n, "'request' needs the key 'method'");
-    if (given->kind != NODE_STRING)
-        return load_fail(l, given, "must be a string, not %s", node_kind_name(given->kind));
-    if (!is_token(given->text) || given->text.len > PLAN_MAX_METHOD_BYTES)
-        return load_fail(l, given, "must be a method like GET: up to %d letters, digits or -._",
-                         PLAN_MAX_METHOD_BYTES);
-    if (str_eq_nocase(given->text, STR("CONNECT")))
-        return load_fail(l, given, "CONNECT is for proxies and cannot be sent");
-    return set_method(l, given->text, &d->request);
-}
-
-/* --- URL and name --- */
-
-/* "mailto:x", "localhost:8080/x": a colon before any slash. */
-static bool has_scheme(struct str text)
-{
-    size_t colon = str_find(text, ':');
-    for (size_t i = 0; i < colon && i < text.len; i++) {
-        if (strchr("/?#", text.ptr[i]))
-            return false;
-    }
-    return colon < text.len;
-}
-
-static int check_url(struct loader *l, const struct node *n)
-{
-    struct str text = n->text;
-    char quoted[LOG_QUOTED_BYTES];
-    if (n->kind != NODE_STRING)
-        return load_fail(l, n, "must be a path or a URL in a string, not %s",
-                         node_kind_name(n->kind));
-    if (text.len == 0)
-        return load_fail(l, n, "must not be empty; write \"/\"");
-    if (text.len > PLAN_MAX_URL_BYTES)
-        return load_fail(l, n, "must not be longer than %d bytes", PLAN_MAX_URL_BYTES);
-    for (size_t i = 0; i < text.len; i++) {
-        if ((unsigned char)text.ptr[i] < 0x20 || text.ptr[i] == 0x7F)
-            return load_fail(l, n, "must not have control characters");
-    }
-    if (text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ')
-        return load_fail(l, n, "must not begin or end with a space");
-    if (strchr("?#", text.ptr[0]))
-        return load_fail(l, n, "must begin with '/', not with '%c'", text.ptr[0]);
-    if (!url_is_absolute(text) && has_scheme(text))
-        return load_fail(l, n, "%s is no path and no http URL: write /… or http://…",
-                         log_quote(text, quoted));
-    return 0;
-}
-
-static int set_url(struct loader *l, const struct node *n, struct plan_request *r)
-{
-    struct buf encoded;
-    buf_init(&encoded, PLAN_MAX_URL_BYTES * 3 + 1); /* each byte a "%20", and a slash before all */
-    int rc = url_encode(&encoded, n->text);
-    if (rc == 0)
-        r->url = arena_copy(l->memory, buf_str(&encoded));
-    buf_done(&encoded);
-    return rc == 0 && !r->url.ptr ? -ENOMEM : rc;
-}
-
-static int finish_url(struct loader *l, struct draft *d)
-{
-    int rc = check_url(l, d->action);
-    if (rc == 0)
-        rc = set_url(l, d->action, &d->request);
-    if (rc < 0)
-        return rc;
-    struct url parts;
-    struct err why = {0};
-    if (url_is_absolute(d->request.url) && url_parse(d->request.url, &parts, &why) < 0)
-        return load_fail(l, d->action, "the URL %s", why.text);
-    if (d->name)
-        return 0;
-    d->request.name = url_target(d->request.url);
-    if (d->request.name.len > PLAN_MAX_NAME_BYTES)
-        return load_fail(l, d->action, "is too long to name its stats entry (%d bytes): add 'name'",
-                         PLAN_MAX_NAME_BYTES);
-    return 0;
-}
-
-/* --- headers --- */
-
-/* RFC 9110 5.5: visible characters, spaces and tabs between them, and bytes above ASCII. */
-static int check_header(struct loader *l, const struct node *n)
-{
-    struct str value = n->text;
-    if (!is_token(n->key))
-        return load_fail(l, n, "is no valid header name");
-    if (n->key.len > PLAN_MAX_HEADER_NAME_BYTES)
-        return load_fail(l, n, "must not be longer than %d bytes", PLAN_MAX_HEADER_NAME_BYTES);
-    if (str_eq_nocase(n->key, STR("Content-Length")) ||
-        str_eq_nocase(n->key, STR("Transfer-Encoding")))
-        return load_fail(l, n, "follows from the body and cannot be given");
-    if (n->kind != NODE_STRING)
-        return load_fail(l, n, "must be a string, not %s", node_kind_name(n->kind));
-    for (size_t i = 0; i < value.len; i++) {
-        unsigned char c = (unsigned char)value.ptr[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7F)
-            return load_fail(l, n, "must not have control characters");
-    }
-    if (str_trim(value).len != value.len)
-        return load_fail(l, n, "must not begin or end with a space");
-    return 0;
-}
-
-static const struct plan_header *find_header(const struct plan_request *r, struct str name)
-{
-    for (size_t i = 0; i < r->header_count; i++) {
-        if (str_eq_nocase(r->headers[i].name, name))
-            return &r->headers[i];
+    for (const struct node *n = object->first; n; n = n->next) {
+        if (str_eq(n->key, str_of(key)))
+            return n;
     }
     return NULL;
 }
 
-static int finish_headers(struct loader *l, struct draft *d)
+/* --- keys that are read later, in their order, by whoever reads the step --- */
+
+struct step_draft {
+    struct plan_step step;
+    struct test_list tests;
+    const struct node *steps, *otherwise;
+};
+
+static int read_steps(struct loader *l, const struct node *n, void *target)
 {
-    struct plan_request *r = &d->request;
-    size_t given = d->headers ? d->headers->child_count : 0;
-    struct plan_header *headers = ARENA_ARRAY(l->memory, struct plan_header, given + 1);
-    if (!headers)
-        return -ENOMEM;
-    r->headers = headers;
-    for (const struct node *n = given ? d->headers->first : NULL; n; n = n->next) {
-        int rc = check_header(l, n);
-        if (rc < 0)
-            return rc;
-        if (find_header(r, n->key))
-            return load_fail(l, n, "the header is given twice (their case does not matter)");
-        struct plan_header *h = &headers[r->header_count];
-        h->name = arena_copy(l->memory, n->key);
-        h->value = arena_copy(l->memory, n->text);
-        if (!h->name.ptr || !h->value.ptr)
-            return -ENOMEM;
-        r->header_count++;
-    }
-    if (d->json && !find_header(r, STR("Content-Type")))
-        headers[r->header_count++] =
-            (struct plan_header){STR("Content-Type"), STR("application/json")};
-    return 0;
+    ((struct step_draft *)target)->steps = n;
+    return load_list(l, n, PLAN_MAX_STEPS, "steps");
 }
 
-/* --- the step --- */
-
-static int finish_request(struct loader *l, const struct node *n, struct draft *d)
+static int read_otherwise(struct loader *l, const struct node *n, void *target)
 {
-    int rc = finish_method(l, n, d);
+    ((struct step_draft *)target)->otherwise = n;
+    return load_list(l, n, PLAN_MAX_STEPS, "steps");
+}
+
+static int load_block(struct loader *l, const struct node *n, struct step_list *list,
+                      const struct step_draft *d)
+{
+    uint32_t begin = (uint32_t)list->count;
+    int rc = add_step(l, n, list, &d->step);
     if (rc == 0)
-        rc = finish_url(l, d);
+        rc = enter(l, n, list);
     if (rc == 0)
-        rc = finish_headers(l, d);
+        rc = load_steps(l, d->steps, list);
+    if (rc == 0 && d->otherwise) {
+        const struct plan_step otherwise = {.kind = PLAN_STEP_ELSE};
+        uint32_t at = (uint32_t)list->count;
+        list->depth--;
+        list->items[begin].other = at;
+        rc = add_step(l, n, list, &otherwise);
+        list->depth++;
+        if (rc == 0)
+            rc = load_steps(l, d->otherwise, list);
+        if (rc == 0)
+            list->items[at].other = (uint32_t)list->count;
+    }
+    return rc ? rc : leave(l, n, list, begin);
+}
+
+/* --- pause --- */
+
+static int read_pause_between(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_pause *pause = &((struct step_draft *)target)->step.pause;
+    if (n->kind != NODE_LIST || n->child_count != 2)
+        return load_fail(l, n, "must be a list of two numbers: [min, max]");
+    int rc = load_seconds(l, n->first, 0, PLAN_MAX_WAIT_S, &pause->min_us);
+    if (rc == 0)
+        rc = load_seconds(l, n->last, 0, PLAN_MAX_WAIT_S, &pause->max_us);
+    if (rc == 0 && pause->min_us > pause->max_us)
+        return load_fail(l, n, "the first number must not be larger than the second");
     return rc;
 }
 
-int load_step(struct loader *l, const struct node *n, bool count_entry, struct plan_step *ret)
+static const struct load_key between_keys[] = {
+    {.name = "between", .read = read_pause_between, .required = true, .also = "uniform range"},
+};
+
+static int read_pause(struct loader *l, const struct node *n, void *target)
 {
-    struct draft d = {.request = {.follow_redirects = true}};
-    int rc;
-    if (n->kind == NODE_STRING) { /* "/path" alone is a GET of it */
-        d.action = n;
-        rc = set_method(l, STR("GET"), &d.request);
-        if (rc == 0)
-            rc = finish_url(l, &d);
-    } else if (n->kind == NODE_OBJECT) {
-        rc = load_object(l, n, "a step", step_keys, sizeof step_keys / sizeof *step_keys, &d);
-        if (rc == 0 && !d.action)
-            rc = load_fail(l, n,
-                           "the step does nothing: give it one of get, post, put, patch, "
-                           "delete, head, options, request");
-        if (rc == 0)
-            rc = finish_request(l, n, &d);
-    } else {
-        rc = load_fail(l, n, "a step must be an object or a path, not %s", node_kind_name(n->kind));
-    }
-    bool is_new;
-    if (rc == 0 && count_entry)
-        rc = names_add(&l->entries, d.request.method, d.request.name, &d.request.entry, &is_new);
+    struct plan_pause *pause = &((struct step_draft *)target)->step.pause;
+    if (n->kind == NODE_OBJECT)
+        return load_object(l, n, "a pause", KEYS(between_keys), target);
+    if (n->kind == NODE_STRING && text_has_variables(n->text))
+        return load_template(l, n, PLAN_INSERT_PLAIN, &pause->seconds);
+    int rc = load_seconds(l, n, 0, PLAN_MAX_WAIT_S, &pause->min_us);
+    pause->max_us = pause->min_us;
+    return rc;
+}
+
+static const struct load_key pause_keys[] = {{.name = "pause", .read = read_pause}};
+
+static int load_pause(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_PAUSE}};
+    int rc = load_object(l, n, "a pause", KEYS(pause_keys), &d);
+    return rc ? rc : add_step(l, n, list, &d.step);
+}
+
+/* --- loops --- */
+
+static int read_repeat(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_loop *loop = &((struct step_draft *)target)->step.loop;
+    if (n->kind == NODE_STRING && text_has_variables(n->text))
+        return load_template(l, n, PLAN_INSERT_PLAIN, &loop->count);
+    return load_whole(l, n, 0, PLAN_MAX_REPEATS, &loop->times);
+}
+
+static int read_condition(struct loader *l, const struct node *n, void *target)
+{
+    return load_condition(l, n, &((struct step_draft *)target)->tests);
+}
+
+static int read_limit(struct loader *l, const struct node *n, void *target)
+{
+    return load_whole(l, n, 1, PLAN_MAX_REPEATS, &((struct step_draft *)target)->step.loop.times);
+}
+
+static const struct load_key repeat_keys[] = {
+    {.name = "repeat", .read = read_repeat},
+    {.name = "steps", .read = read_steps, .required = true, .also = "do then tasks"},
+};
+
+static const struct load_key while_keys[] = {
+    {.name = "while", .read = read_condition},
+    {.name = "limit", .read = read_limit, .also = "max at_most"},
+    {.name = "steps", .read = read_steps, .required = true, .also = "do then tasks"},
+};
+
+static int load_loop(struct loader *l, const struct node *n, struct step_list *list,
+                     struct step_draft *d)
+{
+    int rc = test_list_keep(l, &d->tests, &d->step.tests, &d->step.test_count);
+    d->step.loop.slot = list->loops++;
+    if (list->loops > l->loop_slots)
+        l->loop_slots = list->loops;
     if (rc == 0)
-        *ret = (struct plan_step){PLAN_STEP_REQUEST, d.request};
+        rc = load_block(l, n, list, d);
+    list->loops--;
+    return rc;
+}
+
+static int load_repeat(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_REPEAT}};
+    int rc = load_object(l, n, "a loop", KEYS(repeat_keys), &d);
+    return rc ? rc : load_loop(l, n, list, &d);
+}
+
+static int load_while(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {
+        .step = {.kind = PLAN_STEP_WHILE, .loop = {.times = PLAN_WHILE_REPEATS}}};
+    int rc = load_object(l, n, "a loop", KEYS(while_keys), &d);
+    return rc ? rc : load_loop(l, n, list, &d);
+}
+
+/* --- if --- */
+
+static const struct load_key if_keys[] = {
+    {.name = "if", .read = read_condition},
+    {.name = "then", .read = read_steps, .required = true, .also = "steps do"},
+    {.name = "else", .read = read_otherwise, .also = "otherwise"},
+};
+
+static int load_if(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_IF}};
+    int rc = load_object(l, n, "a condition", KEYS(if_keys), &d);
+    if (rc == 0)
+        rc = test_list_keep(l, &d.tests, &d.step.tests, &d.step.test_count);
+    return rc ? rc : load_block(l, n, list, &d);
+}
+
+/* --- group --- */
+
+static int read_group(struct loader *l, const struct node *n, void *target)
+{
+    return load_name(l, n, &((struct step_draft *)target)->step.group.name);
+}
+
+static const struct load_key group_keys[] = {
+    {.name = "group", .read = read_group},
+    {.name = "steps", .read = read_steps, .required = true, .also = "do then tasks"},
+};
+
+static int load_group(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_GROUP}};
+    bool is_new;
+    int rc = load_object(l, n, "a group", KEYS(group_keys), &d);
+    d.step.group.entry = PLAN_NO_ENTRY;
+    if (rc == 0 && list->count_entries)
+        rc = names_add(&l->entries, STR("GROUP"), d.step.group.name, &d.step.group.entry, &is_new);
+    d.step.group.slot = list->groups++;
+    if (list->groups > l->group_slots)
+        l->group_slots = list->groups;
+    if (rc == 0)
+        rc = load_block(l, n, list, &d);
+    list->groups--;
+    return rc;
+}
+
+/* --- set, log, stop --- */
+
+static int read_set(struct loader *l, const struct node *n, void *target)
+{
+    struct plan_step *step = &((struct step_draft *)target)->step;
+    if (n->kind != NODE_OBJECT)
+        return load_fail(l, n, "must be an object of variables and values, not %s",
+                         node_kind_name(n->kind));
+    if (!n->first)
+        return load_fail(l, n, "must not be empty");
+    struct plan_assignment *items = ARENA_ARRAY(l->memory, struct plan_assignment, n->child_count);
+    if (!items)
+        return -ENOMEM;
+    int rc = 0;
+    for (const struct node *one = n->first; rc == 0 && one; one = one->next) {
+        struct plan_assignment *item = &items[one->index];
+        rc = load_target(l, one, &item->variable);
+        if (rc == 0)
+            rc = load_scalar(l, one, PLAN_INSERT_PLAIN, &item->value, &item->json);
+    }
+    step->set.items = items;
+    step->set.count = n->child_count;
+    return rc;
+}
+
+static int read_log(struct loader *l, const struct node *n, void *target)
+{
+    return load_template(l, n, PLAN_INSERT_PLAIN, &((struct step_draft *)target)->step.log);
+}
+
+static int read_stop(struct loader *l, const struct node *n, void *target)
+{
+    static const char *const words[] = {"task", "user", "run"};
+    size_t word;
+    int rc = load_word(l, n, words, sizeof words / sizeof *words, &word);
+    if (rc == 0)
+        ((struct step_draft *)target)->step.stop = (enum plan_stop)(word + PLAN_STOP_TASK);
+    return rc;
+}
+
+static const struct load_key set_keys[] = {{.name = "set", .read = read_set}};
+static const struct load_key log_keys[] = {{.name = "log", .read = read_log}};
+static const struct load_key stop_keys[] = {{.name = "stop", .read = read_stop}};
+
+static int load_set(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_SET}};
+    int rc = load_object(l, n, "a 'set' step", KEYS(set_keys), &d);
+    return rc ? rc : add_step(l, n, list, &d.step);
+}
+
+static int load_log(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_LOG}};
+    int rc = load_object(l, n, "a 'log' step", KEYS(log_keys), &d);
+    return rc ? rc : add_step(l, n, list, &d.step);
+}
+
+static int load_stop(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct step_draft d = {.step = {.kind = PLAN_STEP_STOP}};
+    int rc = load_object(l, n, "a 'stop' step", KEYS(stop_keys), &d);
+    return rc ? rc : add_step(l, n, list, &d.step);
+}
+
+/* --- any step --- */
+
+static const struct {
+    const char *key;
+    int (*load)(struct loader *l, const struct node *n, struct step_list *list);
+    const char *also; /* other tools' words */
+} kinds[] = {
+    {"pause", load_pause, "sleep wait think think_time delay"},
+    {"repeat", load_repeat, "loop times"},
+    {"while", load_while, "until"},
+    {"if", load_if, "when condition"},
+    {"group", load_group, "transaction"},
+    {"set", load_set, "assign variables"},
+    {"log", load_log, "print"},
+    {"stop", load_stop, "exit interrupt"},
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+/* A step without any action, one of whose keys is nearly one of ours: "sleep". */
+static int suggest_kind(struct loader *l, const struct node *n)
+{
+    struct load_key words[KINDS];
+    for (size_t i = 0; i < KINDS; i++)
+        words[i] = (struct load_key){.name = kinds[i].key, .also = kinds[i].also};
+    if (n->child_count != 1)
+        return 0;
+    const char *meant = load_nearest(n->first->key, words, KINDS);
+    return meant ? load_fail(l, n->first, "unknown key; did you mean '%s'?", meant) : 0;
+}
+
+static bool has_request(const struct node *n)
+{
+    static const char *const actions[] = {"get",    "post", "put",     "patch",
+                                          "delete", "head", "options", "request"};
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        if (child_of(n, actions[i]))
+            return true;
+    }
+    return false;
+}
+
+static int load_step(struct loader *l, const struct node *n, struct step_list *list)
+{
+    struct plan_step step = {.kind = PLAN_STEP_REQUEST};
+    if (n->kind != NODE_OBJECT && n->kind != NODE_STRING)
+        return load_fail(l, n, "a step must be an object or a path, not %s",
+                         node_kind_name(n->kind));
+    bool request = n->kind == NODE_STRING || has_request(n);
+    for (size_t i = 0; !request && i < KINDS; i++) {
+        if (child_of(n, kinds[i].key))
+            return kinds[i].load(l, n, list);
+    }
+    int rc = request ? 0 : suggest_kind(l, n);
+    if (rc == 0)
+        rc = load_request(l, n, list->count_entries, &step.request);
+    return rc ? rc : add_step(l, n, list, &step);
+}
+
+int load_steps(struct loader *l, const struct node *n, struct step_list *list)
+{
+    int rc = 0;
+    for (const struct node *one = n->first; rc == 0 && one; one = one->next)
+        rc = load_tolerate(l, load_step(l, one, list));
     return rc;
 }

@@ -5,6 +5,7 @@
 #include "base/num.h"
 
 #include <math.h>
+#include <sys/stat.h>
 
 #define SHOWN_BYTES 40 /* of a refused value */
 
@@ -20,6 +21,16 @@ static int copy(struct loader *l, struct str text, struct str *ret)
 {
     *ret = arena_copy(l->memory, text);
     return ret->ptr ? 0 : -ENOMEM;
+}
+
+int load_tolerate(struct loader *l, int rc)
+{
+    if (rc != -EINVAL || !l->fault || !l->err)
+        return rc;
+    l->fault(l->fault_context, l->err->text);
+    *l->err = (struct err){0};
+    l->faulty = true;
+    return 0;
 }
 
 int load_bool(struct loader *l, const struct node *n, bool *ret)
@@ -102,11 +113,35 @@ int load_list(struct loader *l, const struct node *n, size_t max, const char *wh
     return 0;
 }
 
-int load_host(struct loader *l, const struct node *n, struct str *ret)
+int load_word(struct loader *l, const struct node *n, const char *const *words, size_t count,
+              size_t *ret)
+{
+    struct buf known;
+    buf_init(&known, ERR_TEXT_BYTES);
+    int rc = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (n->kind == NODE_STRING && str_eq(n->text, str_of(words[i]))) {
+            *ret = i;
+            return 0;
+        }
+    }
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = buf_printf(&known, "%s\"%s\"", i == 0 ? "" : i + 1 == count ? " or " : ", ", words[i]);
+    if (rc == 0)
+        rc = load_fail(l, n, "must be %s", buf_c(&known));
+    buf_done(&known);
+    return rc;
+}
+
+int load_host(struct loader *l, const struct node *n, struct str *ret, struct plan_text *ret_text)
 {
     int rc = need_string(l, n);
     if (rc < 0)
         return rc;
+    if (text_has_variables(n->text)) {
+        *ret = (struct str){NULL, 0};
+        return load_template(l, n, PLAN_INSERT_PLAIN, ret_text);
+    }
     struct url parts;
     struct err why = {0};
     char quoted[LOG_QUOTED_BYTES];
@@ -117,4 +152,52 @@ int load_host(struct loader *l, const struct node *n, struct str *ret)
         return load_fail(l, n, "%s %s", hidden ? "the host" : log_quote(host, quoted), why.text);
     }
     return copy(l, n->text, ret);
+}
+
+/* --- files --- */
+
+/* The folder of the scenario with its slash, before the name. */
+static int file_path(const struct loader *l, struct str name, struct buf *ret)
+{
+    struct str source = str_of(l->source);
+    size_t end = str_starts(name, STR("/")) ? 0 : source.len;
+    while (end > 0 && source.ptr[end - 1] != '/')
+        end--;
+    int rc = buf_add(ret, str_sub(source, 0, end));
+    return rc ? rc : buf_add(ret, name);
+}
+
+/* A device or a pipe would never end, or wait for ever. */
+static int check_regular(const char *path, struct err *err)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return err_set(err, -errno, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return err_set(err, -EINVAL, "%s: is not a file", path);
+    return 0;
+}
+
+int load_file(struct loader *l, const struct node *n, struct str *ret)
+{
+    struct buf path, bytes;
+    struct err why = {0};
+    struct str name;
+    int rc = load_name(l, n, &name);
+    if (rc < 0)
+        return rc;
+    buf_init(&path, PLAN_MAX_NAME_BYTES * 2);
+    buf_init(&bytes, PLAN_MAX_FILE_BYTES);
+    rc = file_path(l, name, &path);
+    if (rc == 0)
+        rc = check_regular(buf_c(&path), &why);
+    if (rc == 0)
+        rc = buf_read_file(&bytes, buf_c(&path), &why);
+    if (rc < 0 && rc != -ENOMEM)
+        rc = load_fail(l, n, "%s", why.code ? why.text : "the path is too long");
+    else if (rc == 0 && !(*ret = arena_copy(l->memory, buf_str(&bytes))).ptr)
+        rc = -ENOMEM;
+    buf_done(&bytes);
+    buf_done(&path);
+    return rc;
 }

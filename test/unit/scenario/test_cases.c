@@ -1,10 +1,11 @@
-/* Each folder of test/data/scenario holds a scenario (input.json), perhaps tags ("+kept -left"),
- * and what must come of it (expect): the plan in words when its name begins with "good-", the
- * error's one line when it begins with "bad-". */
+/* Each folder of test/data/scenario holds a scenario (input.json or input.yaml), perhaps files that
+ * it names and tags ("+kept -left"), and what must come of it (expect): the plan in words when its
+ * name begins with "good-", the error's one line when it begins with "bad-". */
 #include "worker/scenario/describe.h"
 #include "worker/scenario/plan.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,12 +17,10 @@
 #define DATA     "test/data/scenario"
 #define MAX_TAGS 8
 
-static int read_case_file(const char *folder, const char *file, struct buf *ret)
+static int read_case_file(const char *file, struct buf *ret)
 {
-    char path[512];
-    (void)snprintf(path, sizeof path, DATA "/%s/%s", folder, file);
     buf_init(ret, PLAN_MAX_FILE_BYTES);
-    return access(path, F_OK) < 0 ? -ENOENT : buf_read_file(ret, path, NULL);
+    return access(file, F_OK) < 0 ? -ENOENT : buf_read_file(ret, file, NULL);
 }
 
 static void split_tags(struct str text, struct str *include, struct str *exclude,
@@ -38,11 +37,11 @@ static void split_tags(struct str text, struct str *include, struct str *exclude
 }
 
 /* Load and describe; the text is the plan's or the error's. */
-static int run_case(struct str input, const struct plan_tags *tags, struct buf *out)
+static int run_case(const char *path, const struct plan_tags *tags, struct buf *out)
 {
     struct plan *plan = NULL;
     struct err err = {0};
-    int rc = plan_load_json(input, "input.json", tags, &plan, &err);
+    int rc = plan_load_file(path, tags, &plan, &err);
     if (rc == 0) {
         assert_int_equal(plan_describe(plan, out), 0);
         assert_int_equal(err.code, 0);
@@ -55,24 +54,27 @@ static int run_case(struct str input, const struct plan_tags *tags, struct buf *
     return rc;
 }
 
+/* A scenario names its files from where it is. */
 static void check_case(const char *folder)
 {
-    struct buf input, expect, tag_text, got;
+    struct buf expect, tag_text, got;
     struct str include[MAX_TAGS], exclude[MAX_TAGS];
     struct plan_tags tags;
-    assert_int_equal(read_case_file(folder, "input.json", &input), 0);
-    assert_int_equal(read_case_file(folder, "expect", &expect), 0);
-    bool tagged = read_case_file(folder, "tags", &tag_text) == 0;
+    int home = open(".", O_RDONLY | O_DIRECTORY);
+    assert_true(home >= 0 && chdir(DATA) == 0 && chdir(folder) == 0);
+    bool yaml = access("input.yaml", F_OK) == 0;
+    assert_int_equal(read_case_file("expect", &expect), 0);
+    bool tagged = read_case_file("tags", &tag_text) == 0;
     split_tags(buf_str(&tag_text), include, exclude, &tags);
     buf_init(&got, PLAN_MAX_FILE_BYTES);
-    int rc = run_case(buf_str(&input), tagged ? &tags : NULL, &got);
+    int rc = run_case(yaml ? "input.yaml" : "input.json", tagged ? &tags : NULL, &got);
+    assert_true(fchdir(home) == 0 && close(home) == 0);
     bool good = str_starts(str_of(folder), STR("good-"));
     if (!str_eq(buf_str(&got), buf_str(&expect)) || good != (rc == 0))
         fail_msg("%s:\n--- expected\n%s--- got (%d)\n%s", folder, buf_c(&expect), rc, buf_c(&got));
     buf_done(&got);
     buf_done(&tag_text);
     buf_done(&expect);
-    buf_done(&input);
 }
 
 static int is_case(const struct dirent *entry)
