@@ -12,7 +12,7 @@ bool str_eq_nocase(struct str a, struct str b)
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++) {
-        if (a.ptr[i] != b.ptr[i] && lower(a.ptr[i]) != lower(b.ptr[i])) /* mostly they are equal */
+        if (lower(a.ptr[i]) != lower(b.ptr[i]))
             return false;
     }
     return true;

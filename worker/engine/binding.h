@@ -11,12 +11,27 @@
 #include <stdatomic.h>
 
 struct bound_task {
-    const struct http_call *calls; /* one for each step of the plan's task */
+    const struct http_call *calls; /* one for each step of the plan's task; a request that is made
+                                    * when it is sent is not prepared, and may have no URL yet */
 };
 
 struct bound_class {
     const struct bound_task *tasks;
-    bool lacks_host; /* it has paths and no host: its users cannot run */
+    struct bound_task on_start, on_stop;
+    struct str host;                   /* of paths; ptr NULL: none, or one with variables */
+    const struct plan_text *host_text; /* the latter; NULL: none */
+    bool lacks_host;                   /* it has paths and no host: its users cannot run */
+};
+
+/* What a variable got from outside. */
+struct bound_input {
+    struct str text; /* ptr NULL: nothing */
+};
+
+/* What bindings are made with, beside the plan; borrowed. */
+struct binding_inputs {
+    char *const *values; /* by variable; NULL: it got none */
+    uint32_t worker;     /* number of this process among the master's workers */
 };
 
 struct binding {
@@ -27,13 +42,16 @@ struct binding {
     struct bound_task *tasks;
     struct http_call *calls;
     size_t call_count;
-    char *urls;
+    char *urls;                 /* of the calls, then the hosts */
+    struct bound_input *inputs; /* by variable; NULL: none */
+    uint32_t worker;
 };
 
 /* host wins over the plan's and the classes' own; ptr NULL: none. The caller has one reference.
  * 0; -EINVAL (host is no usable http(s) URL: err says why); -ENOMEM. */
 MUST_USE int binding_new(const struct plan *plan, const struct http_ops *ops, struct str host,
-                         struct binding **ret, struct err *err);
+                         const struct binding_inputs *inputs, struct binding **ret,
+                         struct err *err);
 
 static inline struct binding *binding_ref(struct binding *b)
 {

@@ -20,6 +20,8 @@ enum decoder_state {
 struct content_decoder {
     z_stream z;
     enum content_coding coding;
+    content_decoder_fn *give; /* NULL: they are only counted */
+    void *context;
     enum decoder_state state;
     uint8_t first; /* in STATE_BEGIN, when have_first */
     bool have_first;
@@ -98,6 +100,8 @@ static int inflate_some(struct content_decoder *d, uint64_t *count)
         d->z.avail_out = sizeof output;
         rc = inflate(&d->z, Z_NO_FLUSH);
         *count += sizeof output - d->z.avail_out;
+        if (d->give && d->z.avail_out < sizeof output)
+            d->give(d->context, (struct str){(char *)output, sizeof output - d->z.avail_out});
     }
     switch (rc) {
     case Z_STREAM_END:
@@ -176,6 +180,12 @@ int content_decoder_add(struct content_decoder *d, struct str bytes, uint64_t *c
         }
     }
     return rc;
+}
+
+void content_decoder_give(struct content_decoder *d, content_decoder_fn *fn, void *context)
+{
+    d->give = fn;
+    d->context = context;
 }
 
 enum http_failure content_decoder_count(struct content_decoder **d, enum content_coding coding,

@@ -1,6 +1,7 @@
-/* Decodes a coded body (gzip, deflate) as it comes in, only to count what it decodes to: nothing is
- * kept, so that a body of a few kilobytes that stands for gigabytes costs their decoding and no
- * memory. Both engines use it, so that they agree. One thread at a time.
+/* Decodes a coded body (gzip, deflate) as it comes in, to count what it decodes to and to give it
+ * to whoever wants it: nothing is kept, so that a body of a few kilobytes that stands for gigabytes
+ * costs their decoding and no memory. Both engines use it, so that they agree. One thread at a
+ * time.
  *
  * A body is decoded whether its coding was asked for or not, as Locust's clients do. Not decoded,
  * and counted as it comes, is what they do not decode or what would let a server multiply the work:
@@ -38,6 +39,10 @@ MUST_USE int content_decoder_add(struct content_decoder *d, struct str bytes, ui
  */
 enum http_failure content_decoder_count(struct content_decoder **d, enum content_coding coding,
                                         struct str bytes, uint64_t *count);
+
+/* Give decoded bytes to a function from now on, piece by piece; they are borrowed. */
+typedef void content_decoder_fn(void *context, struct str bytes);
+void content_decoder_give(struct content_decoder *d, content_decoder_fn *fn, void *context);
 
 /* Was that the whole of it? A body without a byte is whole, too. */
 bool content_decoder_ended(const struct content_decoder *d);

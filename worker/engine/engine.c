@@ -6,6 +6,7 @@
 #include "worker/engine/binding.h"
 #include "worker/engine/cpus.h"
 #include "worker/engine/dispatch.h"
+#include "worker/engine/feeds.h"
 #include "worker/engine/shard.h"
 
 #include <stdlib.h>
@@ -24,6 +25,14 @@ struct engine {
     unsigned shards_ready; /* initialised, for engine_free */
     int wake_fd;
     struct binding *binding;
+    char *host;    /* from outside; NULL: none */
+    char **inputs; /* by variable, what came from outside; NULL: nothing */
+    uint32_t worker;
+    bool inputs_changed;   /* since the binding was made */
+    struct feeds *feeds;   /* NULL: the plan has none */
+    uint64_t run;          /* counts up when users are wanted after there were none to be */
+    bool idle;             /* no users are wanted */
+    bool run_stopped;      /* by a step of the scenario */
     uint32_t *spread;      /* shard_count rows of class_count targets */
     uint32_t *running;     /* by class */
     struct stats **filled; /* by shard: taken from the mailbox, not merged yet */
@@ -31,6 +40,8 @@ struct engine {
     uint64_t order_number;
     uint64_t stats_number;
 };
+
+static void stop_run_if_told(struct engine *e);
 
 static int alloc_tables(struct engine *e)
 {
@@ -40,7 +51,10 @@ static int alloc_tables(struct engine *e)
     e->running = calloc(classes, sizeof *e->running);
     e->filled = calloc(e->shard_count, sizeof(struct stats *));
     e->reports = calloc(e->shard_count, sizeof *e->reports);
-    return e->shards && e->spread && e->running && e->filled && e->reports ? 0 : -ENOMEM;
+    e->inputs = calloc(e->plan->variable_count + 1, sizeof(char *));
+    if (!e->shards || !e->spread || !e->running || !e->filled || !e->reports || !e->inputs)
+        return -ENOMEM;
+    return feeds_new(e->plan, &e->feeds);
 }
 
 static int start_shards(struct engine *e, const struct engine_options *options)
@@ -50,12 +64,22 @@ static int start_shards(struct engine *e, const struct engine_options *options)
     for (unsigned i = 0; i < e->shard_count; i++) {
         e->shards_ready++;
         int rc = shard_init(&e->shards[i], e->plan, e->ops, e->wake_fd, options, rng_u64(&seeds));
+        e->shards[i].index = i;
+        e->shards[i].count = e->shard_count;
+        e->shards[i].feeds = e->feeds;
         if (rc == 0)
             rc = shard_start(&e->shards[i]);
         if (rc < 0)
             return rc;
     }
     return 0;
+}
+
+/* A binding to a host (NULL: none from outside) and to the inputs of now. */
+static int bind(struct engine *e, const char *host, struct binding **ret, struct err *err)
+{
+    const struct binding_inputs inputs = {e->inputs, e->worker};
+    return binding_new(e->plan, e->ops, str_of(host), &inputs, ret, err);
 }
 
 int engine_new(const struct plan *plan, const struct engine_options *options, struct engine **ret,
@@ -65,6 +89,7 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     if (!e)
         return err_set(err, -ENOMEM, "out of memory");
     e->plan = plan;
+    e->idle = true;
     e->ops = options->http == ENGINE_HTTP_CURL ? &http_curl_ops : &http_fast_ops;
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
@@ -72,7 +97,7 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = e->wake_fd < 0 ? -errno : alloc_tables(e);
     if (rc == 0)
-        rc = binding_new(plan, e->ops, (struct str){NULL, 0}, &e->binding, err);
+        rc = bind(e, NULL, &e->binding, err);
     if (rc == 0)
         rc = start_shards(e, options);
     if (rc < 0) {
@@ -93,6 +118,11 @@ void engine_free(struct engine *e)
     for (unsigned i = 0; e->filled && i < e->shard_count; i++)
         stats_free(e->filled[i]);
     binding_unref(e->binding);
+    feeds_free(e->feeds);
+    for (size_t i = 0; e->inputs && i < e->plan->variable_count; i++)
+        free(e->inputs[i]);
+    free(e->inputs);
+    free(e->host);
     if (e->wake_fd >= 0)
         (void)close(e->wake_fd);
     free(e->shards);
@@ -132,17 +162,64 @@ void engine_poll(struct engine *e)
         }
         pthread_mutex_unlock(&mail->lock);
     }
+    stop_run_if_told(e);
+}
+
+/* --- what users are started with ------------------------------------------------------------- */
+
+static void use_binding(struct engine *e, struct binding *bound)
+{
+    binding_unref(e->binding);
+    e->binding = bound;
+    e->inputs_changed = false;
 }
 
 int engine_set_host(struct engine *e, struct str host, struct err *err)
 {
     struct binding *bound;
-    int rc = binding_new(e->plan, e->ops, host, &bound, err);
-    if (rc < 0)
+    char *copy = host.ptr ? strndup(host.ptr, host.len) : NULL;
+    int rc = host.ptr && !copy ? err_set(err, -ENOMEM, "out of memory") : 0;
+    if (rc == 0)
+        rc = bind(e, copy, &bound, err);
+    if (rc < 0) {
+        free(copy);
         return rc;
-    binding_unref(e->binding);
-    e->binding = bound;
+    }
+    free(e->host);
+    e->host = copy;
+    use_binding(e, bound);
     return 0;
+}
+
+int engine_set_variable(struct engine *e, struct str name, struct str value)
+{
+    size_t i = plan_variable_index(e->plan, name);
+    if (i == e->plan->variable_count || !e->plan->variables[i].outside)
+        return -ENOENT;
+    if (!value.ptr == !e->inputs[i] && str_eq(value, str_of(e->inputs[i])))
+        return 0;
+    char *copy = value.ptr ? strndup(value.ptr, value.len) : NULL;
+    if (value.ptr && !copy)
+        return -ENOMEM;
+    free(e->inputs[i]);
+    e->inputs[i] = copy;
+    e->inputs_changed = true;
+    return 0;
+}
+
+void engine_set_worker(struct engine *e, uint32_t index)
+{
+    e->inputs_changed |= index != e->worker;
+    e->worker = index;
+}
+
+static int bind_inputs(struct engine *e, struct err *err)
+{
+    struct binding *bound;
+    int rc = e->inputs_changed ? bind(e, e->host, &bound, err) : 0;
+    if (rc == 0 && e->inputs_changed)
+        use_binding(e, bound);
+    return rc;
 }
 
 /* --- orders --------------------------------------------------------------------------------- */
@@ -172,6 +249,7 @@ static void post(struct engine *e, struct shard *s, uint32_t *targets, uint64_t 
     mail->order = (struct shard_order){
         .number = e->order_number,
         .targets = targets,
+        .run = e->run,
         .stop_timeout_us = stop_timeout_us,
         .binding = binding_ref(e->binding),
     };
@@ -210,8 +288,49 @@ static int order(struct engine *e, const uint32_t *targets, double stop_timeout_
     return rc;
 }
 
-int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
-                     struct err *err)
+static int check_inputs(const struct engine *e, struct err *err)
+{
+    for (size_t i = 0; i < e->plan->variable_count; i++) {
+        const struct plan_variable *v = &e->plan->variables[i];
+        if (v->required && !e->inputs[i])
+            return err_set(err, -EINVAL,
+                           "variable '%.*s' has no value: give it by --set, or as an argument of "
+                           "the master",
+                           STR_ARG(v->name));
+    }
+    return 0;
+}
+
+/* A run begins with the first users that are wanted after there were none to be. */
+static void note_run(struct engine *e, bool any)
+{
+    if (any && e->idle) {
+        e->run++;
+        e->run_stopped = false;
+        feeds_rewind(e->feeds);
+    }
+    e->idle = !any;
+}
+
+static int order_none(struct engine *e, double stop_timeout_s)
+{
+    uint32_t *none = calloc(e->plan->class_count, sizeof *none);
+    int rc = none ? order(e, none, stop_timeout_s) : -ENOMEM;
+    free(none);
+    return rc;
+}
+
+/* A step of the scenario stopped the run: its users are cut, as Locust's runner.quit() does. */
+static void stop_run_if_told(struct engine *e)
+{
+    bool told = false;
+    for (unsigned i = 0; i < e->shard_count; i++)
+        told |= e->reports[i].stopped_run == e->run && e->run > 0;
+    if (told && !e->run_stopped && !e->idle)
+        e->run_stopped = order_none(e, 0) == 0; /* without memory: at the next poll */
+}
+
+static int check_hosts(const struct engine *e, const uint32_t *targets, struct err *err)
 {
     for (size_t c = 0; c < e->plan->class_count; c++) {
         if (targets[c] > 0 && e->binding->classes[c].lacks_host)
@@ -220,16 +339,31 @@ int engine_set_users(struct engine *e, const uint32_t *targets, double stop_time
                            "page or in the scenario",
                            STR_ARG(e->plan->classes[c].name));
     }
-    int rc = order(e, targets, stop_timeout_s);
+    return 0;
+}
+
+int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
+                     struct err *err)
+{
+    bool any = false;
+    for (size_t c = 0; c < e->plan->class_count; c++)
+        any |= targets[c] > 0;
+    int rc = any ? check_inputs(e, err) : 0;
+    if (rc == 0)
+        rc = bind_inputs(e, err);
+    if (rc == 0)
+        rc = check_hosts(e, targets, err);
+    if (rc < 0)
+        return rc;
+    note_run(e, any);
+    rc = e->run_stopped ? 0 : order(e, targets, stop_timeout_s);
     return rc < 0 ? err_set(err, rc, "out of memory") : 0;
 }
 
 int engine_stop(struct engine *e, double stop_timeout_s)
 {
-    uint32_t *none = calloc(e->plan->class_count, sizeof *none);
-    int rc = none ? order(e, none, stop_timeout_s) : -ENOMEM;
-    free(none);
-    return rc;
+    e->idle = true;
+    return order_none(e, stop_timeout_s);
 }
 
 /* --- samples -------------------------------------------------------------------------------- */
@@ -278,7 +412,8 @@ int engine_take_stats(struct engine *e, struct stats *into)
 
 void engine_status(struct engine *e, struct engine_status *ret)
 {
-    *ret = (struct engine_status){.running = e->running, .reached = true};
+    *ret = (struct engine_status){
+        .running = e->running, .reached = true, .run_stopped = e->run_stopped};
     for (size_t c = 0; c < e->plan->class_count; c++)
         ret->running_total += e->running[c];
     for (unsigned i = 0; i < e->shard_count; i++) {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #define ENGINE_MAX_SHARDS 1024
+#define ENGINE_ON_STOP_S  5 /* for the on_stop steps of a user whose time is up */
 
 struct engine;
 
@@ -52,15 +53,26 @@ void engine_poll(struct engine *e);
  * 0; -EINVAL: not a usable http(s) host, err says why, the old one stays; -ENOMEM. */
 MUST_USE int engine_set_host(struct engine *e, struct str host, struct err *err);
 
+/* The value of a variable that the scenario declares, for users started from now on; it is never
+ * shown. ptr NULL takes it back. 0; -ENOENT: the scenario declares no such variable; -ENOMEM. */
+MUST_USE int engine_set_variable(struct engine *e, struct str name, struct str value);
+
+/* The number that the master gave this process, from 0: which rows of shared feeds are its own. For
+ * users started from now on. */
+void engine_set_worker(struct engine *e, uint32_t index);
+
 /* Absolute target for each class (plan->class_count numbers). Missing users are started as fast as
  * the shards can; surplus users finish as engine_stop would end them, the rest runs on. A later
- * call replaces the target at once. 0; -EINVAL: a class with a target has paths and no host: err
- * names it, no target was changed; -ENOMEM. */
+ * call replaces the target at once. Users that a step of the scenario ended are missing ones, too;
+ * once a step stopped the run there are none until engine_stop was called or a target was none.
+ * 0; -EINVAL: a class with a target has paths and no host, or a variable must be given and was not:
+ * err says which, no target was changed; -ENOMEM. */
 MUST_USE int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
                               struct err *err);
 
 /* Target 0 for every class. Users finish their running task, at most stop_timeout_s; then (at once
- * when it is 0) their requests are cut and counted as interrupted. A second call may shorten it. */
+ * when it is 0) their requests are cut and counted as interrupted. A second call may shorten it.
+ * What a class does on_stop comes after that, and takes at most ENGINE_ON_STOP_S longer. */
 MUST_USE int engine_stop(struct engine *e, double stop_timeout_s);
 
 /* Ask every shard for its samples so far; they arrive through engine_poll. Cheap; asking again
@@ -75,6 +87,7 @@ MUST_USE int engine_take_stats(struct engine *e, struct stats *into);
 struct engine_status {
     const uint32_t *running; /* by class; valid until the next engine call */
     uint64_t running_total;
+    bool run_stopped;   /* a step of the scenario stopped the run: the engine ends all users */
     bool reached;       /* running equals the target, and nobody is still ending */
     double cpu_pct;     /* busiest thread of the shards, percent of one core, last second */
     double loop_lag_ms; /* worst event-loop lag of any shard, last second */

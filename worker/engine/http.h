@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct http_keeper;
 struct timers;
 
 /* How a request failed. The texts (http_failure_text) are what Locust's failure tables show: few
@@ -54,6 +55,9 @@ struct http_call {
     size_t header_count;
     struct str body; /* ptr NULL: none */
     struct plan_timeouts timeouts;
+    size_t wants_body_bytes; /* so much of the response's body is wanted with the result, */
+    bool wants_head;         /* and its head */
+    bool once;      /* made for one request: the next one at this address may be another one */
     void *prepared; /* the engine's, by http_ops.prepare */
 };
 
@@ -63,6 +67,9 @@ struct http_result {
     uint64_t body_bytes;
     struct str location; /* of a 3xx, as the server wrote it; ptr NULL: none. During the callback */
     const uint64_t *phases_us; /* by enum stats_phase; NULL: not measured. During the callback */
+    struct str head;           /* for http_parser_header, when it was wanted. During the callback */
+    struct str body;           /* decoded, when it was wanted; the same */
+    bool body_cut;             /* it is longer than was wanted */
 };
 
 struct http_client;
@@ -92,6 +99,7 @@ struct http_engine_setup {
     const struct str *sources; /* local addresses to connect from, in turn; NUL-terminated */
     size_t source_count;       /* 0: the kernel chooses */
     struct http_counters *counters;
+    struct http_keeper *keeper; /* the shard's, for what is wanted of responses */
     http_done_fn *done;
     http_set_cookie_fn *set_cookie;
 };

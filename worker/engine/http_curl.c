@@ -326,7 +326,9 @@ static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
     c->busy = false;
     timers_cancel(c->engine->setup.timers, &c->first_byte);
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
+    struct http_kept *kept = http_response_take_kept(&c->response, &result);
     c->engine->setup.done(c->owner, &result, now_us);
+    http_kept_release(kept);
 }
 
 /* True when requests ended. */
@@ -524,7 +526,7 @@ static CURLcode renew_handle(struct http_client *c)
 static CURLcode set_request(struct http_client *c, const struct http_call *call, struct str cookies)
 {
     CURLcode rc = c->resends < CURL_MAX_RESENDS ? CURLE_OK : renew_handle(c);
-    if (rc == CURLE_OK && c->call != call) {
+    if (rc == CURLE_OK && (c->call != call || call->once)) {
         c->call = NULL;
         rc = set_call(c->easy, call);
         if (rc != CURLE_OK)
@@ -548,7 +550,8 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
     c->sent = false;
     c->failure = c->not_sent = HTTP_FAILURE_NONE;
     c->error[0] = '\0';
-    http_response_begin(&c->response);
+    if (!http_response_begin(&c->response, call, &c->engine->setup))
+        return HTTP_FAILURE_MEMORY;
     http_parser_begin(&c->parser, c->no_body);
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;

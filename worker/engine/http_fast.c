@@ -182,13 +182,16 @@ static void bury(struct connection *c)
 
 /* Tell the owner. It may begin the next request of this client, or free it: nothing of the client
  * or its connections may be touched afterwards. */
-static void finish(struct http_client *client, const struct http_result *result, uint64_t now_us)
+static void finish(struct http_client *client, struct http_result *result, uint64_t now_us)
 {
     struct http_engine *e = client->engine;
     timers_cancel(e->setup.timers, &client->timeout);
     client->busy = NULL;
     http_response_end(&client->response);
+    struct http_kept *kept = http_response_take_kept(&client->response, result);
     e->setup.done(client->owner, result, now_us);
+    if (kept)
+        http_kept_release(kept);
 }
 
 static void fail(struct connection *c, enum http_failure failure, uint64_t now_us)
@@ -790,7 +793,8 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
         return HTTP_FAILURE_MEMORY;
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
-    http_response_begin(&client->response);
+    if (!http_response_begin(&client->response, call, &client->engine->setup))
+        return HTTP_FAILURE_MEMORY;
     if ((client->lead || cookies.len) && make_lead(client, cookies) < 0)
         return HTTP_FAILURE_MEMORY;
     client->busy = c;

@@ -5,6 +5,8 @@ void http_response_head(struct http_response *r, const struct http_parser *p,
 {
     bool redirect = p->status >= 300 && p->status < 400, coded = false;
     struct str rest = p->head, name, value;
+    if (r->kept)
+        http_kept_head(r->kept, p->head);
     if (!redirect && !p->has_cookies && !p->has_coding)
         return;
     while (http_parser_header(&rest, &name, &value)) {
@@ -20,7 +22,18 @@ void http_response_head(struct http_response *r, const struct http_parser *p,
     }
 }
 
+static void keep_decoded(void *kept, struct str bytes)
+{
+    http_kept_body(kept, bytes);
+}
+
 enum http_failure http_response_decode(struct http_response *r, struct str bytes)
 {
+    if (!r->decoder && r->kept) {
+        r->decoder = content_decoder_new(r->coding);
+        if (!r->decoder)
+            return HTTP_FAILURE_MEMORY;
+        content_decoder_give(r->decoder, keep_decoded, r->kept);
+    }
     return content_decoder_count(&r->decoder, r->coding, bytes, &r->body_bytes);
 }

@@ -5,6 +5,7 @@
 
 #include "worker/engine/content_decoder.h"
 #include "worker/engine/http.h"
+#include "worker/engine/http_kept.h"
 #include "worker/engine/http_parser.h"
 
 #include <stdlib.h>
@@ -14,17 +15,31 @@ struct http_response {
     char *location;      /* of a redirect, or NULL; owned */
     struct content_decoder *decoder;
     enum content_coding coding;
+    struct http_kept *kept; /* what the call wants of it; NULL: nothing */
 };
 
-/* Another response begins; a zeroed struct is ready for the first one. */
-static inline void http_response_begin(struct http_response *r)
+static inline void http_response_forget(struct http_response *r)
 {
-    r->body_bytes = 0;
-    r->coding = CONTENT_PLAIN;
     if (r->location) {
         free(r->location);
         r->location = NULL;
     }
+    if (r->kept) {
+        http_kept_release(r->kept);
+        r->kept = NULL;
+    }
+}
+
+/* The response to a call begins; a zeroed struct is ready for the first one. False: no memory. */
+static inline bool http_response_begin(struct http_response *r, const struct http_call *call,
+                                       const struct http_engine_setup *setup)
+{
+    r->body_bytes = 0;
+    r->coding = CONTENT_PLAIN;
+    http_response_forget(r);
+    if (__builtin_expect(call->wants_head || call->wants_body_bytes, 0))
+        return (r->kept = http_kept_take(setup->keeper, call)) != NULL;
+    return true;
 }
 
 /* Give back what is not needed between two responses. */
@@ -38,8 +53,22 @@ static inline void http_response_end(struct http_response *r)
 
 static inline void http_response_done(struct http_response *r)
 {
-    http_response_begin(r);
+    http_response_forget(r);
     http_response_end(r);
+}
+
+/* Put what was kept into the result; the caller releases it when the result is used up. */
+static inline struct http_kept *http_response_take_kept(struct http_response *r,
+                                                        struct http_result *result)
+{
+    struct http_kept *kept = r->kept;
+    if (kept) {
+        result->head = buf_str(&kept->head);
+        result->body = buf_str(&kept->body);
+        result->body_cut = kept->cut;
+        r->kept = NULL;
+    }
+    return kept;
 }
 
 /* Take from the head what is wanted of it; after HTTP_EVENT_HEAD. */
@@ -54,6 +83,8 @@ static inline enum http_failure http_response_body(struct http_response *r, stru
     if (__builtin_expect(r->coding != CONTENT_PLAIN, 0))
         return http_response_decode(r, bytes);
     r->body_bytes += bytes.len;
+    if (r->kept)
+        http_kept_body(r->kept, bytes);
     return HTTP_FAILURE_NONE;
 }
 

@@ -6,7 +6,9 @@
 #include "base/clock.h"
 #include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
+#include "worker/engine/made_call.h"
 #include "worker/engine/user.h"
+#include "worker/scenario/pattern.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -55,10 +57,10 @@ static void cut_overdue(struct timer *t, void *context, uint64_t now_us)
     for (struct user *u = s->ending.first; u; u = next) {
         next = u->next;
         if (u->end_by_us <= now_us)
-            user_end_now(u);
-        else if (u->end_by_us < next_us)
-            next_us = u->end_by_us;
+            user_time_is_up(u, now_us);
     }
+    for (struct user *u = s->ending.first; u; u = u->next)
+        next_us = u->end_by_us < next_us ? u->end_by_us : next_us;
     if (next_us != UINT64_MAX)
         timers_set(&s->timers, t, next_us);
 }
@@ -116,6 +118,7 @@ static void read_mail(struct shard *s)
         s->binding = mail->order.binding;
         s->stop_timeout_us = mail->order.stop_timeout_us;
         s->order_number = mail->order.number;
+        s->run = mail->order.run;
         mail->order.targets = NULL;
         mail->order.binding = NULL;
         mail->order_is_new = false;
@@ -149,6 +152,7 @@ static void tell(struct shard *s)
     mail->report = (struct shard_report){
         .order_done = s->order_done,
         .stats_done = s->stats_done,
+        .stopped_run = s->stopped_run,
         .counters = s->counters,
         .http_counters = s->http_counters,
         .cpu_pct = s->cpu_pct,
@@ -292,6 +296,7 @@ static int open_loop(struct shard *s, const struct engine_options *options)
         .sources = options->sources,
         .source_count = options->source_count,
         .counters = &s->http_counters,
+        .keeper = &s->keeper,
         .done = user_request_done,
         .set_cookie = user_set_cookie,
     };
@@ -310,12 +315,15 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     s->stop_timer.fire = cut_overdue;
     s->second_timer.fire = housekeeping;
     rng_init(&s->rng, seed);
+    buf_init(&s->operand, PLAN_MAX_VARIABLE_BYTES * 2);
     buf_init(&s->cookie_header, COOKIES_MAX_HEADER_BYTES);
     s->mail.running = calloc(n, sizeof *s->mail.running);
     s->running = calloc(n, sizeof *s->running);
     s->to_start = calloc(n, sizeof *s->to_start);
     s->users = calloc(n, sizeof *s->users);
     if (!s->mail.running || !s->running || !s->to_start || !s->users)
+        return -ENOMEM;
+    if (plan->has_patterns && !(s->patterns = pattern_scratch_new()))
         return -ENOMEM;
     int rc = new_sets(s, options->limits);
     return rc < 0 ? rc : open_loop(s, options);
@@ -353,8 +361,12 @@ void shard_done(struct shard *s)
         pthread_join(s->thread, NULL);
     }
     end_all(s);
+    made_call_free_all(s);
     if (s->ops)
         s->ops->close(s->http);
+    http_keeper_done(&s->keeper);
+    pattern_scratch_free(s->patterns);
+    buf_done(&s->operand);
     if (s->epoll_fd >= 0)
         (void)close(s->epoll_fd);
     if (s->mail.wake_shard_fd >= 0)

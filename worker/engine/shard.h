@@ -8,6 +8,7 @@
 
 #include "worker/engine/binding.h"
 #include "worker/engine/http.h"
+#include "worker/engine/http_kept.h"
 #include "worker/engine/timers.h"
 #include "worker/scenario/plan.h"
 #include "worker/stats/stats.h"
@@ -18,11 +19,15 @@
 #include <pthread.h>
 
 struct engine_options;
+struct feeds;
+struct made_call;
+struct pattern_scratch;
 struct user;
 
 /* Users that the shard must run, by class, and how surplus ones end. */
 struct shard_order {
     uint64_t number;   /* counts up; 0: none yet */
+    uint64_t run;      /* the engine's, counts up */
     uint32_t *targets; /* plan->class_count numbers */
     uint64_t stop_timeout_us;
     struct binding *binding; /* for users started from now on; a reference */
@@ -44,7 +49,8 @@ struct shard_counters {
 struct shard_report {
     uint64_t
         order_done; /* number of the last order that is carried out, with nobody still ending */
-    uint64_t stats_done; /* number of the last request for samples that is answered */
+    uint64_t stats_done;  /* number of the last request for samples that is answered */
+    uint64_t stopped_run; /* the run that a step of the scenario stopped; 0: none */
     struct shard_counters counters;
     struct http_counters http_counters;
     double cpu_pct;
@@ -79,6 +85,8 @@ struct shard {
     struct shard_mailbox mail;
     pthread_t thread;
     bool thread_started;
+    unsigned index, count; /* this one among all shards */
+    struct feeds *feeds;   /* of all shards; NULL: the plan has none */
 
     /* the shard's thread only, from here on */
     int epoll_fd;
@@ -100,6 +108,8 @@ struct shard {
     struct buf cookie_header; /* of the request that begins */
     uint64_t stop_timeout_us;
     uint64_t order_number; /* being carried out */
+    uint64_t run;          /* of that order */
+    uint64_t stopped_run;
     uint64_t order_done;
     uint64_t stats_wanted;
     uint64_t stats_done;
@@ -107,6 +117,13 @@ struct shard {
     struct timer second_timer;
     struct shard_counters counters;
     struct http_counters http_counters;
+    struct http_keeper keeper;
+    struct made_call *made_spare; /* memory for the next ones */
+    size_t made_spare_count;
+    struct pattern_scratch *patterns; /* NULL: the plan has no regular expressions */
+    struct buf operand;               /* of a check, a default: until the next one */
+    uint64_t users_started;
+    uint64_t counter;   /* ${counter} */
     uint64_t cpu_us;    /* thread CPU time a second ago */
     uint64_t second_us; /* when that was */
     uint64_t lag_us;    /* worst of this second */

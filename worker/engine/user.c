@@ -2,8 +2,10 @@
 
 #include "base/clock.h"
 #include "worker/engine/cookies.h"
-#include "worker/engine/redirect.h"
-#include "worker/engine/user_cookies.h"
+#include "worker/engine/engine.h"
+#include "worker/engine/interpreter.h"
+#include "worker/engine/requests.h"
+#include "worker/engine/variables.h"
 
 #include <stdlib.h>
 
@@ -12,9 +14,6 @@
  * wait; the nearest one is taken, so that the mean wait stays as it was given. */
 #define THINK_TICK_SHIFT     12 /* 4,096 µs */
 #define THINK_FRACTION_SHIFT 8
-
-#define MAX_REDIRECTS      30    /* as Locust's client */
-#define MAX_REDIRECT_BYTES 65536 /* of one URL */
 
 void user_list_add(struct user_list *list, struct user *u)
 {
@@ -43,239 +42,68 @@ static const struct plan_class *class_of(const struct user *u)
     return &u->shard->plan->classes[u->class];
 }
 
-static const struct plan_task *task_of(const struct user *u)
-{
-    return &class_of(u)->tasks[u->task];
-}
-
-static const struct plan_request *request_of(const struct user *u)
-{
-    return &task_of(u)->steps[u->step].request;
-}
-
-static void redirect_clear(struct user *u)
-{
-    struct user_redirect *r = u->redirect;
-    if (!r)
-        return;
-    u->shard->ops->unprepare(&r->call);
-    free(r->headers);
-    buf_done(&r->url);
-    free(r);
-    u->redirect = NULL;
-}
-
-/* --- requests ------------------------------------------------------------------------------- */
-
-static void do_step(struct user *u, uint64_t now_us);
-
-static bool status_expected(const struct plan_request *request, unsigned status)
-{
-    if (request->expected_status_count == 0)
-        return status < 400;
-    for (size_t i = 0; i < request->expected_status_count; i++) {
-        if (request->expected_status[i] == status)
-            return true;
-    }
-    return false;
-}
-
-/* Does a class keep a schedule, so that response times count from scheduled starts? */
-static bool has_schedule(const struct user *u)
+bool user_has_schedule(const struct user *u)
 {
     enum plan_wait_kind kind = class_of(u)->wait.kind;
     return kind == PLAN_WAIT_PACING || kind == PLAN_WAIT_THROUGHPUT;
 }
 
-static void record_times(struct user *u, const struct plan_request *request,
-                         const struct http_result *result, uint64_t now_us)
-{
-    bool service = has_schedule(u);
-    if (!service && !result->phases_us)
-        return;
-    struct stats_times times = {
-        .service_us = service ? now_us - u->request_sent_us : STATS_NO_TIME,
-        .phases_us = result->phases_us,
-    };
-    stats_record_times(u->shard->stats, request->entry, &times);
-}
+/* --- going on ------------------------------------------------------------------------------- */
 
-static void record(struct user *u, const struct http_result *result, uint64_t now_us)
+static void task_done(struct user *u, uint64_t now_us);
+static void leave(struct user *u, uint64_t now_us);
+
+/* Do what comes next of the task. */
+static void go_on(struct user *u, uint64_t now_us)
 {
-    struct shard *s = u->shard;
-    const struct plan_request *request = request_of(u);
-    bool answered = result->failure == HTTP_FAILURE_NONE;
-    struct stats_sample sample = {
-        .response_time_us = now_us - u->request_start_us,
-        .content_length_bytes = answered ? result->body_bytes : 0,
-        .wall_s = (double)now_us / 1e6 + s->wall_offset_s,
-    };
-    stats_record(s->stats, request->entry, &sample);
-    record_times(u, request, result, now_us);
-    u->state = USER_RESUMING; /* nothing is under way any more, should the user end now */
-    s->counters.in_flight--;
-    if (answered && status_expected(request, result->status)) {
-        s->counters.succeeded++;
+    enum interpreter_end end;
+    if (u->stop_next != PLAN_STOP_NOTHING) {
+        enum plan_stop what = (enum plan_stop)u->stop_next;
+        u->stop_next = PLAN_STOP_NOTHING;
+        end = interpreter_stop(u, what);
+    } else {
+        end = interpreter_run(u, now_us);
+    }
+    switch (end) {
+    case INTERPRETER_WAITS:
+        return;
+    case INTERPRETER_DONE:
+        task_done(u, now_us);
+        return;
+    case INTERPRETER_LEAVES:
+        leave(u, now_us);
         return;
     }
-    s->counters.failed++;
-    s->counters.by_failure[result->failure]++;
-    stats_record_error(s->stats, request->entry,
-                       answered ? http_status_text(result->status)
-                                : http_failure_text(result->failure),
-                       sample.wall_s);
 }
 
-/* Go on inside the task when the loop comes round: a step that failed before anything was sent must
- * neither recurse nor keep the loop from the other users. */
-static void resume_soon(struct user *u, uint64_t now_us)
+/* Go on when the loop comes round: what takes no time must neither recurse nor keep the loop from
+ * the other users. */
+void user_resume_soon(struct user *u, uint64_t now_us)
 {
     u->state = USER_RESUMING;
     timers_set(&u->shard->timers, &u->timer, now_us);
 }
 
-static void step_failed(struct user *u, enum http_failure failure, uint64_t now_us)
-{
-    struct http_result result = {.failure = failure};
-    redirect_clear(u);
-    record(u, &result, now_us);
-    u->step++;
-    resume_soon(u, now_us);
-}
-
-/* The call that the plan makes of the step. */
-static const struct http_call *call_of(const struct user *u)
-{
-    return &u->binding->classes[u->class].tasks[u->task].calls[u->step];
-}
-
-static enum http_failure send_with_cookies(struct user *u, const struct http_call *call,
-                                           uint64_t now_us)
-{
-    struct str cookies;
-    if (user_cookies_for(u, call, now_us, &cookies) < 0)
-        return HTTP_FAILURE_MEMORY;
-    return u->shard->ops->begin(u->client, call, cookies, now_us);
-}
-
-static inline enum http_failure send_call(struct user *u, const struct http_call *call,
-                                          uint64_t now_us)
-{
-    if (u->cookies)
-        return send_with_cookies(u, call, now_us);
-    return u->shard->ops->begin(u->client, call, (struct str){NULL, 0}, now_us);
-}
-
-static void begin_request(struct user *u, uint64_t now_us)
-{
-    struct shard *s = u->shard;
-    u->request_sent_us = now_us;
-    u->request_start_us = u->step == 0 ? u->task_start_us : now_us;
-    s->counters.started++;
-    s->counters.in_flight++;
-    u->state = USER_REQUESTING;
-    enum http_failure failure = send_call(u, call_of(u), now_us);
-    if (failure != HTTP_FAILURE_NONE)
-        step_failed(u, failure, now_us);
-}
-
-/* --- redirects ------------------------------------------------------------------------------ */
-
-/* The scenario's own cookies are for the first request only, as in Locust: the jar's go with the
- * next ones. */
-static bool keeps_header(struct str name, bool body, bool same)
-{
-    if (str_eq_nocase(name, STR("Cookie")) || (!body && str_eq_nocase(name, STR("Content-Type"))))
-        return false;
-    return same || !(str_eq_nocase(name, STR("Authorization")) || str_eq_nocase(name, STR("Host")));
-}
-
-static int copy_headers(struct user_redirect *r, const struct http_call *from, bool body, bool same)
-{
-    struct plan_header *headers = calloc(from->header_count + 1, sizeof *headers);
-    size_t n = 0;
-    if (!headers)
-        return -ENOMEM;
-    for (size_t i = 0; i < from->header_count; i++) {
-        if (keeps_header(from->headers[i].name, body, same))
-            headers[n++] = from->headers[i];
-    }
-    free(r->headers);
-    r->headers = headers;
-    r->call.headers = headers;
-    r->call.header_count = n;
-    return 0;
-}
-
-/* Build the hop in a new struct beside the one it comes from. */
-static enum http_failure make_hop(struct user *u, const struct http_call *from,
-                                  const struct http_result *result, struct user_redirect *r)
-{
-    bool body = redirect_keeps_body(result->status);
-    buf_init(&r->url, MAX_REDIRECT_BYTES);
-    int rc = redirect_resolve(&r->url, from->url, result->location);
-    if (rc < 0)
-        return rc == -ENOMEM ? HTTP_FAILURE_MEMORY : HTTP_FAILURE_BAD_REDIRECT;
-    bool same = redirect_same_origin(from->url, buf_str(&r->url));
-    r->call = *from;
-    r->call.prepared = NULL;
-    r->call.url = buf_str(&r->url);
-    if (redirect_becomes_get(result->status, from->method))
-        r->call.method = STR("GET");
-    if (!body)
-        r->call.body = (struct str){NULL, 0};
-    if (copy_headers(r, from, body, same) < 0 || u->shard->ops->prepare(&r->call) < 0)
-        return HTTP_FAILURE_MEMORY;
-    return HTTP_FAILURE_NONE;
-}
-
-static enum http_failure follow(struct user *u, const struct http_result *result, uint64_t now_us)
-{
-    const struct http_call *first = call_of(u);
-    const struct http_call *from = u->redirect ? &u->redirect->call : first;
-    unsigned hops = u->redirect ? u->redirect->hops + 1 : 1;
-    uint64_t spent_us = now_us - u->request_sent_us;
-    if (hops > MAX_REDIRECTS)
-        return HTTP_FAILURE_TOO_MANY_REDIRECTS;
-    if (first->timeouts.total_us && spent_us >= first->timeouts.total_us)
-        return HTTP_FAILURE_TIMEOUT;
-    struct user_redirect *r = calloc(1, sizeof *r), *old = u->redirect;
-    if (!r)
-        return HTTP_FAILURE_MEMORY;
-    r->hops = hops;
-    enum http_failure failure = make_hop(u, from, result, r);
-    if (failure == HTTP_FAILURE_NONE && first->timeouts.total_us)
-        r->call.timeouts.total_us = first->timeouts.total_us - spent_us;
-    u->redirect = r;
-    if (failure == HTTP_FAILURE_NONE)
-        failure = send_call(u, &r->call, now_us);
-    u->redirect = old; /* the hop before: freed now that nothing is made of it any more */
-    redirect_clear(u);
-    u->redirect = r;
-    return failure;
-}
-
 void user_request_done(void *user, const struct http_result *result, uint64_t now_us)
 {
     struct user *u = user;
-    const struct plan_request *request = request_of(u);
-    if (result->failure == HTTP_FAILURE_NONE && result->location.ptr && request->follow_redirects &&
-        redirect_status(result->status)) {
-        enum http_failure failure = follow(u, result, now_us);
-        if (failure != HTTP_FAILURE_NONE)
-            step_failed(u, failure, now_us);
+    switch (requests_answered(u, result, now_us)) {
+    case REQUESTS_REDIRECTED:
+        return;
+    case REQUESTS_NOT_REDIRECTED:
+        u->step++;
+        user_resume_soon(u, now_us);
+        return;
+    case REQUESTS_ANSWERED:
+        u->step++;
+        go_on(u, now_us);
         return;
     }
-    redirect_clear(u);
-    record(u, result, now_us);
-    u->step++;
-    do_step(u, now_us);
 }
 
 void user_set_cookie(void *user, struct str value)
 {
-    struct user *u = user;
-    user_cookies_take(u, u->redirect ? &u->redirect->call : call_of(u), value);
+    requests_take_cookie(user, value);
 }
 
 /* --- tasks ---------------------------------------------------------------------------------- */
@@ -285,6 +113,8 @@ static uint32_t pick_task(struct user *u)
     const struct plan_class *class = class_of(u);
     if (class->task_count == 1)
         return 0;
+    if (class->sequential)
+        return u->tasks_begun++ % (uint32_t) class->task_count;
     uint64_t at = rng_below(&u->shard->rng, class->task_weight_sum);
     uint32_t t = 0;
     while (at >= class->tasks[t].weight)
@@ -292,12 +122,34 @@ static uint32_t pick_task(struct user *u)
     return t;
 }
 
-static void next_task(struct user *u, uint64_t start_us, uint64_t now_us)
+static void begin_task(struct user *u, const struct plan_task *task, const struct bound_task *bound,
+                       uint64_t start_us)
 {
-    u->task = pick_task(u);
+    u->task = task;
+    u->calls = bound->calls;
     u->task_start_us = start_us;
     u->step = 0;
-    do_step(u, now_us);
+    u->fresh = true;
+    if (u->variables)
+        variables_begin_task(u->variables, u->shard->plan);
+}
+
+static void next_task(struct user *u, uint64_t start_us, uint64_t now_us)
+{
+    const struct plan_class *class = class_of(u);
+    /* a task that took no time must not recurse into the next one */
+    bool idle = u->fresh && u->stage == USER_WORKS;
+    u->stage = USER_WORKS;
+    if (class->task_count == 0) {
+        u->state = USER_WAITING; /* for ever: tags left its class without a task */
+        return;
+    }
+    uint32_t t = pick_task(u);
+    begin_task(u, &class->tasks[t], &u->binding->classes[u->class].tasks[t], start_us);
+    if (idle)
+        user_resume_soon(u, now_us);
+    else
+        go_on(u, now_us);
 }
 
 /* When a think time that begins now ends. */
@@ -308,6 +160,13 @@ static uint64_t think_until(uint64_t now_us, uint64_t wait_us)
         shift--;
     uint64_t tick = (uint64_t)1 << shift;
     return (now_us + wait_us + tick / 2) & ~(tick - 1);
+}
+
+void user_pause(struct user *u, uint64_t pause_us, uint64_t now_us)
+{
+    u->fresh = false;
+    u->state = USER_PAUSING;
+    timers_set(&u->shard->timers, &u->timer, think_until(now_us, pause_us));
 }
 
 static void think(struct user *u, uint64_t wait_us, uint64_t now_us)
@@ -339,8 +198,12 @@ static void keep_pace(struct user *u, const struct plan_wait *wait, uint64_t now
 static void task_done(struct user *u, uint64_t now_us)
 {
     const struct plan_wait *wait = &class_of(u)->wait;
-    if (u->ending) {
-        user_end_now(u);
+    if (u->ending || u->stage == USER_STOPS) {
+        leave(u, now_us);
+        return;
+    }
+    if (u->stage == USER_STARTS) {
+        next_task(u, now_us, now_us);
         return;
     }
     switch (wait->kind) {
@@ -360,14 +223,6 @@ static void task_done(struct user *u, uint64_t now_us)
     }
 }
 
-static void do_step(struct user *u, uint64_t now_us)
-{
-    if (u->step < task_of(u)->step_count)
-        begin_request(u, now_us);
-    else
-        task_done(u, now_us);
-}
-
 /* Late is what this program is to blame for: the loop came round too late. */
 static void note_late_start(struct shard *s, uint64_t late_us)
 {
@@ -379,81 +234,158 @@ static void timer_fired(struct timer *t, void *context, uint64_t now_us)
 {
     struct user *u = (struct user *)t; /* its first member */
     (void)context;
-    if (u->state == USER_RESUMING) {
-        do_step(u, now_us);
+    if (u->state == USER_RESUMING || u->state == USER_PAUSING) {
+        go_on(u, now_us);
         return;
     }
     note_late_start(u->shard, now_us - t->due_us);
-    next_task(u, has_schedule(u) ? t->due_us : now_us, now_us);
+    next_task(u, user_has_schedule(u) ? t->due_us : now_us, now_us);
 }
 
 /* --- birth and death ------------------------------------------------------------------------ */
 
+static void begin_life(struct user *u, uint64_t now_us)
+{
+    const struct plan_class *class = class_of(u);
+    u->paced_from_us = now_us;
+    if (class->on_start.step_count == 0) {
+        next_task(u, now_us, now_us);
+        return;
+    }
+    begin_task(u, &class->on_start, &u->binding->classes[u->class].on_start, now_us);
+    go_on(u, now_us);
+}
+
+static void spare(struct shard *s, struct user *u)
+{
+    s->ops->client_free(u->client);
+    u->client = NULL;
+    variables_free(u->variables, s);
+    u->variables = NULL;
+    user_list_add(&s->spare, u);
+}
+
 int user_start(struct shard *s, uint32_t class)
 {
     struct user *u = s->spare.first;
+    uint64_t number = s->users_started * s->count + s->index + 1;
     if (u)
         user_list_remove(&s->spare, u);
     else
         u = calloc(1, sizeof *u);
     if (!u)
         return -ENOMEM;
-    *u = (struct user){.timer.fire = timer_fired, .shard = s, .class = class};
+    *u = (struct user){.timer.fire = timer_fired, .shard = s, .class = class, .fresh = true};
     u->client = s->ops->client_new(s->http, u, s->plan->classes[class].insecure);
-    if (!u->client) {
-        user_list_add(&s->spare, u);
+    if (s->plan->has_values)
+        u->variables = variables_new(s->plan, number);
+    if (!u->client || (s->plan->has_values && !u->variables)) {
+        spare(s, u);
         return -ENOMEM;
     }
+    s->users_started++;
     u->binding = binding_ref(s->binding);
     user_list_add(&s->users[class], u);
     s->running[class]++;
     s->dirty = true;
-    uint64_t now_us = clock_mono_us();
-    u->paced_from_us = now_us;
-    u->state = USER_WAITING; /* for ever, when tags left its class without a task */
-    if (class_of(u)->task_count > 0)
-        next_task(u, now_us, now_us);
+    begin_life(u, clock_mono_us());
     return 0;
+}
+
+/* Nothing of the task goes on; a request under way is cut. */
+static void cut(struct user *u)
+{
+    struct shard *s = u->shard;
+    timers_cancel(&s->timers, &u->timer);
+    if (u->state == USER_REQUESTING && u->client) {
+        requests_count_cut(u, clock_mono_us());
+        s->ops->client_free(u->client);
+        u->client = NULL;
+    }
+    u->state = USER_RESUMING;
+    u->stop_next = PLAN_STOP_NOTHING;
+    requests_forget(u);
 }
 
 void user_end_now(struct user *u)
 {
     struct shard *s = u->shard;
-    if (u->state == USER_REQUESTING && u->client) {
-        uint64_t age_us = clock_mono_us() - u->request_start_us;
-        s->counters.interrupted++;
-        s->counters.in_flight--;
-        if (age_us > s->counters.interrupted_oldest_us)
-            s->counters.interrupted_oldest_us = age_us;
-    }
-    timers_cancel(&s->timers, &u->timer);
-    s->ops->client_free(u->client);
-    u->client = NULL;
-    redirect_clear(u);
+    cut(u);
     cookies_free(u->cookies);
     u->cookies = NULL;
     binding_unref(u->binding);
     user_list_remove(u->ending ? &s->ending : &s->users[u->class], u);
     s->running[u->class]--;
     s->dirty = true;
-    user_list_add(&s->spare, u);
+    spare(s, u);
+}
+
+/* The task is over, or cut: what is left is on_stop, as in Locust also for a user whose time is up.
+ * A request that was cut took the connections with it. */
+static void leave(struct user *u, uint64_t now_us)
+{
+    const struct plan_class *class = class_of(u);
+    if (u->stage == USER_STOPS || class->on_stop.step_count == 0) {
+        user_end_now(u);
+        return;
+    }
+    if (!u->client)
+        u->client = u->shard->ops->client_new(u->shard->http, u, class->insecure);
+    if (!u->client) {
+        user_end_now(u);
+        return;
+    }
+    u->stage = USER_STOPS;
+    if (u->end_by_us < now_us + ENGINE_ON_STOP_S * UINT64_C(1000000))
+        u->end_by_us = now_us + ENGINE_ON_STOP_S * UINT64_C(1000000);
+    begin_task(u, &class->on_stop, &u->binding->classes[u->class].on_stop, now_us);
+    go_on(u, now_us);
+}
+
+/* Into the list of those whose end is waited for. */
+static void move_to_ending(struct user *u, uint64_t end_by_us)
+{
+    struct shard *s = u->shard;
+    user_list_remove(&s->users[u->class], u);
+    user_list_add(&s->ending, u);
+    u->ending = true;
+    u->end_by_us = end_by_us;
+}
+
+void user_time_is_up(struct user *u, uint64_t now_us)
+{
+    if (u->stage == USER_STOPS || class_of(u)->on_stop.step_count == 0) {
+        user_end_now(u);
+        return;
+    }
+    cut(u);
+    leave(u, now_us);
+}
+
+/* Whoever is at on_stop has its time in any case. */
+static uint64_t end_by(const struct user *u, uint64_t timeout_us)
+{
+    const uint64_t least_us = ENGINE_ON_STOP_S * UINT64_C(1000000);
+    if (u->stage == USER_STOPS && timeout_us < least_us)
+        timeout_us = least_us;
+    return u->shard->now_us + timeout_us;
 }
 
 void user_end_soon(struct user *u, uint64_t timeout_us)
 {
-    struct shard *s = u->shard;
-    if (timeout_us == 0 || u->state == USER_WAITING) {
+    uint64_t end_by_us = end_by(u, timeout_us);
+    bool stops = class_of(u)->on_stop.step_count > 0;
+    bool at_once = timeout_us == 0 || u->state == USER_WAITING;
+    if (at_once && !stops) {
         user_end_now(u);
         return;
     }
-    uint64_t end_by_us = s->now_us + timeout_us;
     if (u->ending) {
         if (end_by_us < u->end_by_us)
             u->end_by_us = end_by_us;
         return;
     }
-    user_list_remove(&s->users[u->class], u);
-    user_list_add(&s->ending, u);
-    u->ending = true;
-    u->end_by_us = end_by_us;
+    move_to_ending(u, end_by_us);
+    if (at_once && u->stage != USER_STOPS)
+        user_time_is_up(u, u->shard->now_us);
 }

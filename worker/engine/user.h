@@ -13,16 +13,23 @@
 enum user_state {
     USER_WAITING,    /* between two tasks; the timer is set */
     USER_RESUMING,   /* inside a task, to go on with the next turn of the loop; the timer is set */
+    USER_PAUSING,    /* inside a task, at a pause; the timer is set */
     USER_REQUESTING, /* the HTTP engine will call back */
 };
+
+/* What a user's present task is. */
+enum user_stage { USER_STARTS, USER_WORKS, USER_STOPS };
 
 /* The part of a request that only a redirect needs. */
 struct user_redirect {
     unsigned hops;
     struct buf url;
     struct http_call call;
-    struct plan_header *headers; /* of the hop; the values belong to the plan */
+    struct plan_header *headers; /* of the hop; their texts belong to the first call */
 };
+
+struct made_call;
+struct variables;
 
 struct user {
     struct timer timer; /* wait time */
@@ -33,15 +40,22 @@ struct user {
     struct cookies *cookies; /* NULL: none yet */
     struct binding *binding;
     struct user_redirect *redirect; /* NULL: not following one */
-    uint64_t request_start_us;      /* from which its response time counts */
-    uint64_t request_sent_us;       /* when it was really begun */
-    uint64_t task_start_us;         /* when the task was to start */
-    uint64_t paced_from_us;         /* the next task is to start one period after this */
-    uint64_t end_by_us;             /* once ending */
+    struct made_call *made;         /* the request under way, when it was made of variables */
+    struct variables *variables;    /* NULL: the plan has none */
+    const struct plan_task *task;
+    const struct http_call *calls; /* of the task's steps */
+    uint64_t request_start_us;     /* from which its response time counts */
+    uint64_t request_sent_us;      /* when it was really begun */
+    uint64_t task_start_us;        /* when the task was to start */
+    uint64_t paced_from_us;        /* the next task is to start one period after this */
+    uint64_t end_by_us;            /* once ending */
     uint32_t class;
-    uint32_t task;
     uint32_t step;
+    uint32_t tasks_begun; /* of a class that does them in order */
     uint8_t state;
+    uint8_t stage;
+    uint8_t stop_next; /* an enum plan_stop: before the next step */
+    bool fresh;        /* nothing of the task has taken time yet */
     bool ending;
 };
 
@@ -50,8 +64,18 @@ struct user {
 MUST_USE int user_start(struct shard *s, uint32_t class);
 
 /* Let it end: at once when it waits or timeout_us is 0, else when its task is done, at most at
- * timeout_us from now. */
+ * timeout_us from now. What its class does on_stop comes after that. */
 void user_end_soon(struct user *u, uint64_t timeout_us);
+
+/* It is past its end_by_us. */
+void user_time_is_up(struct user *u, uint64_t now_us);
+
+/* Let its timer fire: with the next turn of the loop, or after a pause. */
+void user_resume_soon(struct user *u, uint64_t now_us);
+void user_pause(struct user *u, uint64_t pause_us, uint64_t now_us);
+
+/* Does its class keep a schedule, so that response times count from scheduled starts? */
+bool user_has_schedule(const struct user *u);
 
 /* End it now; a request under way is cut and counted as interrupted. */
 void user_end_now(struct user *u);
