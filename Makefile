@@ -174,7 +174,29 @@ SRC_worker_report := \
 	worker/report/report.c \
 	worker/report/threshold.c
 
-SRC_worker_output :=
+SRC_worker_output := \
+	worker/output/chart.c \
+	worker/output/csv_files.c \
+	worker/output/ending.c \
+	worker/output/files.c \
+	worker/output/folder.c \
+	worker/output/gzip.c \
+	worker/output/html.c \
+	worker/output/html_style.c \
+	worker/output/html_tables.c \
+	worker/output/keep.c \
+	worker/output/keep_read.c \
+	worker/output/live.c \
+	worker/output/merge.c \
+	worker/output/output.c \
+	worker/output/pen.c \
+	worker/output/recent.c \
+	worker/output/results.c \
+	worker/output/rows.c \
+	worker/output/server.c \
+	worker/output/sorted.c \
+	worker/output/stats_json.c \
+	worker/output/tables.c
 
 SRC_worker_metrics := \
 	worker/metrics/render.c \
