@@ -169,9 +169,15 @@ SRC_worker_engine := \
 	worker/engine/variables.c
 
 SRC_worker_report := \
+	worker/report/actors_log.c \
+	worker/report/background.c \
+	worker/report/cicada_object.c \
 	worker/report/generator.c \
 	worker/report/history.c \
+	worker/report/job.c \
+	worker/report/leader.c \
 	worker/report/report.c \
+	worker/report/sampler.c \
 	worker/report/threshold.c
 
 SRC_worker_output := \
@@ -229,7 +235,7 @@ LINK_LIBS = -Wl,--start-group $(LIBS) -Wl,--end-group
 
 # --- what is built --------------------------------------------------------------------------------
 
-.PHONY: all libs test check bench fuzz fmt fmt-check lint install uninstall clean help
+.PHONY: all libs test check bench bench-programs fuzz fmt fmt-check lint install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -285,8 +291,15 @@ $(BUILD)/test/tools/%: $(BUILD)/test/tools/%.o $(LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(LINK_LIBS) $(OUR_LIBS)
 
+# The reference programs and the targets of bench/ (see bench/README.md).
+BENCH_PROGRAMS := $(addprefix $(BUILD)/bench/,engines/floor engines/raw engines/curlm target/delayd)
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/engines/common.o $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(filter $(BUILD)/bench/engines/common.o,$^) $(LINK_LIBS) $(OUR_LIBS)
+
 # Unit tests, then the fuzz targets over their corpora. ONLY=room narrows it to paths that hold it.
-test: $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(if $(MAIN),$(BUILD)/cicada)
+test: $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(BENCH_PROGRAMS) $(if $(MAIN),$(BUILD)/cicada)
 	$(Q)python3 test/run_units.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(UNIT_TESTS) $(FUZZ_TARGETS)
 
 # Everything: see test/check. It installs what the tests need (Debian packages as root, Python packages into .venv).
@@ -298,7 +311,9 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	$(Q)PKGS='$(PKGS)' ONLY='$(ONLY)' test/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-bench: all
+bench-programs: $(BENCH_PROGRAMS) $(BUILD)/test/tools/engine_run
+
+bench: bench-programs
 	$(Q)bench/run
 
 # --- form -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ struct harvest {
     const struct telemetry_options *options;
     int abort_fd;
     struct summary_head head;
-    struct plan plan;
+    struct query_plan plan;
     struct query_outcome *outcomes; /* by query of the plan; NULL until asked */
     struct measured *measured;      /* by measurement; zeroed until asked */
     struct telemetry_result *ret;
@@ -162,8 +162,8 @@ static int reap(struct harvest *h)
     struct err err = {0};
     if (!h->options->access.url)
         return 0;
-    int rc =
-        plan_make(h->options->profile, h->head.run, h->head.steady, h->head.lag_s, &h->plan, &err);
+    int rc = query_plan_make(h->options->profile, h->head.run, h->head.steady, h->head.lag_s,
+                             &h->plan, &err);
     if (rc < 0) {
         notes_add(&h->ret->failures, "server telemetry: %s", err.text);
         return rc == -ENOMEM ? rc : 0;
@@ -203,7 +203,7 @@ int telemetry_harvest(const struct telemetry_options *options, int abort_fd,
         query_outcome_done(&h.outcomes[i]);
     free(h.measured);
     free(h.outcomes);
-    plan_done(&h.plan);
+    query_plan_done(&h.plan);
     if (rc < 0)
         telemetry_result_done(ret);
     return rc;

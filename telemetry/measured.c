@@ -79,7 +79,7 @@ static int take_packing(const struct profile_measurement *m, const struct query_
     return rc == -ERANGE ? 0 : rc;
 }
 
-static void take_histogram(const struct profile_measurement *m, const struct plan_entry *e,
+static void take_histogram(const struct profile_measurement *m, const struct query_plan_entry *e,
                            const struct query_outcome *outcomes, struct notes *notes,
                            struct measured *ret)
 {
@@ -103,7 +103,7 @@ static struct measure per_second(struct measure v, struct window w)
     return v.known && seconds > 0 ? measure_of(v.value / seconds) : MEASURE_UNKNOWN;
 }
 
-int measured_of(const struct profile_measurement *m, const struct plan_entry *entry,
+int measured_of(const struct profile_measurement *m, const struct query_plan_entry *entry,
                 const struct query_outcome *outcomes, struct window steady, double lag_s,
                 struct notes *notes, struct measured *ret)
 {

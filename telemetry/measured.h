@@ -17,7 +17,7 @@ struct measured {
 /* outcomes are those of the whole plan; steady is the window before any shift by the lag. A failed
  * query leaves unknown what needs it and is not noted here; an answer that cannot be used is.
  * ret is written in any case; measured_done it. 0, -ENOMEM. */
-MUST_USE int measured_of(const struct profile_measurement *m, const struct plan_entry *entry,
+MUST_USE int measured_of(const struct profile_measurement *m, const struct query_plan_entry *entry,
                          const struct query_outcome *outcomes, struct window steady, double lag_s,
                          struct notes *notes, struct measured *ret);
 void measured_done(struct measured *m);

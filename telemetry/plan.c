@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 struct making {
-    struct plan *plan;
+    struct query_plan *plan;
     const struct profile *profile;
     const struct profile_measurement *m;
     struct promql_scope scope; /* shifted for this measurement */
@@ -26,7 +26,7 @@ static bool same(const struct query *a, const struct query *b)
 static int add_query(struct making *k, struct buf *text, bool is_range, struct window span,
                      size_t *ret_index)
 {
-    struct plan *p = k->plan;
+    struct query_plan *p = k->plan;
     struct query q = {buf_take(text), is_range, span, k->profile->step_s};
     if (!q.text)
         return -ENOMEM;
@@ -81,7 +81,7 @@ static int add_quantile(struct making *k, double q, size_t *ret_index)
     return rc;
 }
 
-static int add_histogram(struct making *k, struct plan_entry *e)
+static int add_histogram(struct making *k, struct query_plan_entry *e)
 {
     struct braced names;
     struct str item;
@@ -104,7 +104,7 @@ static int add_histogram(struct making *k, struct plan_entry *e)
     return rc;
 }
 
-static int add_entry(struct making *k, struct plan_entry *e)
+static int add_entry(struct making *k, struct query_plan_entry *e)
 {
     int rc;
     switch (k->m->kind) {
@@ -130,10 +130,10 @@ static int add_entry(struct making *k, struct plan_entry *e)
     return -EINVAL;
 }
 
-int plan_make(const struct profile *profile, struct window run, struct window steady, double lag_s,
-              struct plan *ret, struct err *err)
+int query_plan_make(const struct profile *profile, struct window run, struct window steady,
+                    double lag_s, struct query_plan *ret, struct err *err)
 {
-    *ret = (struct plan){0};
+    *ret = (struct query_plan){0};
     ret->entries = calloc(profile->count, sizeof *ret->entries);
     ret->queries = calloc(profile->count * PLAN_PARTS_MAX, sizeof *ret->queries);
     if (!ret->entries || !ret->queries)
@@ -156,16 +156,16 @@ int plan_make(const struct profile *profile, struct window run, struct window st
     return 0;
 }
 
-void plan_done(struct plan *p)
+void query_plan_done(struct query_plan *p)
 {
     for (size_t i = 0; i < p->count; i++)
         free(p->queries[i].text);
     free(p->queries);
     free(p->entries);
-    *p = (struct plan){0};
+    *p = (struct query_plan){0};
 }
 
-const char *plan_asker(const struct plan *p, const struct profile *profile, size_t query)
+const char *plan_asker(const struct query_plan *p, const struct profile *profile, size_t query)
 {
     for (size_t i = 0; i < p->entry_count; i++) {
         for (size_t j = 0; j < p->entries[i].count; j++) {

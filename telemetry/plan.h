@@ -10,29 +10,29 @@
 /* The queries of one measurement, by their places in the plan: of a histogram the items in the
  * order of its name (a mean's place is unused) and then growth of sum and count; of a ratio both
  * growths; of all others one. */
-struct plan_entry {
+struct query_plan_entry {
     size_t parts[PLAN_PARTS_MAX];
     size_t count;
 };
 #define PLAN_UNUSED SIZE_MAX
 
-struct plan {
+struct query_plan {
     struct query *queries;
     size_t count;
-    struct plan_entry *entries; /* as many as the profile has measurements */
+    struct query_plan_entry *entries; /* as many as the profile has measurements */
     size_t entry_count;
 };
 
-/* ret is written in any case; plan_done it. 0; -ERANGE with the measurement whose query is too
- * long; -ENOMEM. */
-MUST_USE int plan_make(const struct profile *profile, struct window run, struct window steady,
-                       double lag_s, struct plan *ret, struct err *err);
-void plan_done(struct plan *p);
+/* ret is written in any case; query_plan_done it. 0; -ERANGE with the measurement whose query is
+ * too long; -ENOMEM. */
+MUST_USE int query_plan_make(const struct profile *profile, struct window run, struct window steady,
+                             double lag_s, struct query_plan *ret, struct err *err);
+void query_plan_done(struct query_plan *p);
 
 /* The window a measurement is read over: half the lag later when it is exported late. */
 struct window plan_shift(const struct profile_measurement *m, struct window w, double lag_s);
 
 /* The name of the first measurement that asked a query. */
-const char *plan_asker(const struct plan *p, const struct profile *profile, size_t query);
+const char *plan_asker(const struct query_plan *p, const struct profile *profile, size_t query);
 
 #endif

@@ -126,7 +126,8 @@ static int run_worker(const struct options *o, const struct plan *plan, int sign
         .signal_fd = signal_fd,
         .file_users = engine_raise_file_limit(),
         .engine = {.http = http_engine(o), .shards = (unsigned)o->threads},
-        .metrics = {.on = o->metrics_port >= 0,
+        .metrics = {.push_url = o->metrics_push_url,
+                    .on = o->metrics_port >= 0,
                     .address = o->metrics_address,
                     .port = (unsigned)(o->metrics_port > 0 ? o->metrics_port : 0)},
     };

@@ -79,7 +79,7 @@ def test_stop_and_start_twenty_times(version, nginx, start_master, start_cicada)
         master.stop()
         wait_quiet(nginx, mark, still=0.2)
         assert_counts(master.last_stop(cycle), nginx, mark)
-    assert master.end() == 1
+    assert master.end() in (0, 1)  # 1 if the last cycle had a 404
     for cicada in cicadas:
         assert cicada.wait(20) == 0
         assert cicada.errors() == []

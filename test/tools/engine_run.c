@@ -1,7 +1,12 @@
 /* Runs the engine alone, without a master, for tests and benchmarks:
- *   engine_run [-s SHARDS] [-u USERS] [-t SECONDS] [-n REQUESTS] [-o STOP_TIMEOUT_S]
- * [-c] [-p] URL|scenario.json Prints one JSON object: what was counted, the CPU time of a request,
- * the memory. */
+ *   engine_run [option...] URL|scenario.json
+ *     -s SHARDS  -u USERS  -r USERS_PER_S  -c (libcurl's engine)  -p (phases)
+ *     -w SECONDS  warm up: what is printed is of the time after it
+ *     -t SECONDS  and then run so long
+ *     -n REQUESTS or until so many are done. For a prompt end the samples are asked for each
+ *                 millisecond, which costs: not for measuring.
+ *     -o SECONDS  the stop timeout
+ * Prints one JSON object: what was counted, the CPU time of a request, the memory. */
 #include "base/clock.h"
 #include "base/num.h"
 #include "worker/engine/engine.h"
@@ -17,9 +22,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#define SPAWN_STEP_MS 10
+
 struct settings {
     struct engine_options engine;
     uint32_t users;
+    double users_per_s; /* 0: all at once */
+    double warm_up_s;
     double seconds;
     uint64_t requests;
     double stop_timeout_s;
@@ -44,13 +53,19 @@ static struct settings read_args(int argc, char **argv)
 {
     struct settings s = {.engine.shards = 1, .users = 10, .seconds = 2};
     int c;
-    while ((c = getopt(argc, argv, "s:u:t:n:o:cp")) != -1) {
+    while ((c = getopt(argc, argv, "s:u:r:w:t:n:o:cp")) != -1) {
         switch (c) {
         case 's':
             s.engine.shards = (unsigned)number(optarg);
             break;
         case 'u':
             s.users = (uint32_t)number(optarg);
+            break;
+        case 'r':
+            s.users_per_s = number(optarg);
+            break;
+        case 'w':
+            s.warm_up_s = number(optarg);
             break;
         case 't':
             s.seconds = number(optarg);
@@ -89,6 +104,23 @@ static void poll_for(struct engine *e, struct stats *into, int ms)
     if (poll(&p, 1, ms) > 0)
         engine_poll(e);
     take(e, into);
+}
+
+/* Resident memory now, without what was given back. */
+static uint64_t resident_kb(void)
+{
+    char text[128];
+    struct str rest, field;
+    uint64_t pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || !fgets(text, sizeof text, f))
+        die("no /proc/self/statm");
+    (void)fclose(f);
+    rest = str_of(text); /* the second field */
+    if (!str_next(&rest, ' ', &field) || !str_next(&rest, ' ', &field) ||
+        num_parse_u64(field, UINT32_MAX, &pages) < 0)
+        die("/proc/self/statm is not understood");
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
 }
 
 static double cpu_s(void)
@@ -140,9 +172,18 @@ static void print_entries(const struct stats *stats)
     }
 }
 
-static void print(const struct stats *stats, const struct engine_status *st, double cpu,
-                  double wall)
+/* What was used, and what of it was there before. */
+struct usage {
+    uint64_t from_us;
+    double cpu_s;
+    uint64_t base_kb; /* before the first user */
+    uint64_t resident_kb;
+};
+
+static void print(const struct stats *stats, const struct engine_status *st,
+                  const struct usage *usage)
 {
+    double wall = (double)(clock_mono_us() - usage->from_us) / 1e6, cpu = cpu_s() - usage->cpu_s;
     struct stats_entry *total;
     struct rusage r;
     uint64_t p50 = 0, p99 = 0;
@@ -158,10 +199,11 @@ static void print(const struct stats *stats, const struct engine_status *st, dou
                  st->interrupted, st->retries, total->total_content_length_bytes);
     print_details(total->details);
     (void)printf(", \"rps\": %.0f, \"us_per_req\": %.3f, \"cpu_s\": %.3f, \"p50_us\": %" PRIu64
-                 ", \"p99_us\": %" PRIu64 ", \"peak_kb\": %ld, \"errors\": [",
+                 ", \"p99_us\": %" PRIu64 ", \"base_kb\": %" PRIu64 ", \"resident_kb\": %" PRIu64
+                 ", \"peak_kb\": %ld, \"errors\": [",
                  (double)total->num_requests / wall,
                  total->num_requests ? cpu * 1e6 / (double)total->num_requests : 0, cpu, p50, p99,
-                 r.ru_maxrss);
+                 usage->base_kb, usage->resident_kb, r.ru_maxrss);
     print_errors(stats);
     (void)printf("], \"entries\": [");
     print_entries(stats);
@@ -169,9 +211,52 @@ static void print(const struct stats *stats, const struct engine_status *st, dou
     stats_entry_free(total);
 }
 
-/* Until the time is over or enough requests are done. */
-static void load(const struct settings *s, struct engine *e, struct stats *stats, uint64_t start_us)
+/* Start the users, at their rate. */
+static void spawn(const struct settings *s, const struct plan *plan, struct engine *e,
+                  struct stats *stats)
 {
+    struct err err = {0};
+    uint32_t *targets = calloc(plan->class_count, sizeof *targets), started = 0;
+    uint64_t start_us = clock_mono_us();
+    if (!targets)
+        die("out of memory");
+    for (;;) {
+        double due = s->users_per_s * (double)(clock_mono_us() - start_us) / 1e6;
+        uint32_t want = s->users_per_s > 0 && due < s->users ? (uint32_t)due : s->users;
+        for (; started < want; started++)
+            targets[started % plan->class_count]++;
+        if (engine_set_users(e, targets, s->stop_timeout_s, &err) < 0)
+            die(err.text);
+        if (started == s->users)
+            break;
+        poll_for(e, stats, SPAWN_STEP_MS);
+    }
+    free(targets);
+}
+
+static void take_all(struct engine *e, struct stats *stats)
+{
+    if (engine_request_stats(e) < 0)
+        die("a shard is gone");
+    while (!engine_stats_complete(e))
+        poll_for(e, stats, 1000);
+    take(e, stats);
+}
+
+/* Let it run, and forget what was counted. */
+static void warm_up(const struct settings *s, struct engine *e, struct stats *stats)
+{
+    uint64_t end_us = clock_mono_us() + (uint64_t)(s->warm_up_s * 1e6), now_us;
+    while ((now_us = clock_mono_us()) < end_us)
+        poll_for(e, stats, (int)((end_us - now_us) / 1000) + 1);
+    take_all(e, stats);
+    stats_clear(stats, clock_wall_s());
+}
+
+/* Until the time is over or enough requests are done. */
+static void load(const struct settings *s, struct engine *e, struct stats *stats)
+{
+    uint64_t start_us = clock_mono_us();
     for (;;) {
         struct engine_status st;
         double left = s->seconds - (double)(clock_mono_us() - start_us) / 1e6;
@@ -193,11 +278,7 @@ static void finish(const struct settings *s, struct engine *e, struct stats *sta
         poll_for(e, stats, 1000);
         engine_status(e, &st);
     } while (!st.reached);
-    if (engine_request_stats(e) < 0)
-        die("a shard is gone");
-    while (!engine_stats_complete(e))
-        poll_for(e, stats, 1000);
-    take(e, stats);
+    take_all(e, stats);
 }
 
 static void run(const struct settings *s, struct plan *plan)
@@ -206,24 +287,24 @@ static void run(const struct settings *s, struct plan *plan)
     struct stats *stats;
     struct err err = {0};
     struct engine_status st;
-    uint32_t *targets = calloc(plan->class_count, sizeof *targets);
-    if (!targets || engine_new(plan, &s->engine, &e, &err) < 0)
+    if (engine_new(plan, &s->engine, &e, &err) < 0)
         die(err.text);
     if (stats_new(s->engine.limits, clock_wall_s(), &stats) < 0)
         die("out of memory");
-    for (uint32_t i = 0; i < s->users; i++)
-        targets[i % plan->class_count]++;
-    uint64_t start_us = clock_mono_us();
-    double cpu = cpu_s();
-    if (engine_set_users(e, targets, s->stop_timeout_s, &err) < 0)
-        die(err.text);
-    load(s, e, stats, start_us);
+    struct usage usage = {.base_kb = resident_kb(), .from_us = clock_mono_us(), .cpu_s = cpu_s()};
+    spawn(s, plan, e, stats);
+    if (s->warm_up_s > 0) {
+        warm_up(s, e, stats);
+        usage.from_us = clock_mono_us();
+        usage.cpu_s = cpu_s();
+    }
+    load(s, e, stats);
+    usage.resident_kb = resident_kb();
     finish(s, e, stats);
     engine_status(e, &st);
-    print(stats, &st, cpu_s() - cpu, (double)(clock_mono_us() - start_us) / 1e6);
+    print(stats, &st, &usage);
     engine_free(e);
     stats_free(stats);
-    free(targets);
 }
 
 int main(int argc, char **argv)

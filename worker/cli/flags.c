@@ -52,6 +52,10 @@ const struct flag flag_table[] = {
     {"--metrics-address", NULL, "CICADA_METRICS_ADDRESS", "ADDRESS",
      "IPv4 or IPv6 address to serve them at. Default: all.", FLAG_TEXT, FIELD(metrics_address),
      .group = FLAG_GROUP_METRICS},
+    {"--metrics-push-url", NULL, "CICADA_METRICS_PUSH_URL", "URL",
+     "Put the last figures there at the end: a Pushgateway, as "
+     "http://HOST:9091/metrics/job/load/instance/NAME.",
+     FLAG_TEXT, FIELD(metrics_push_url), .group = FLAG_GROUP_METRICS},
 
     {"--tags", "-T", "LOCUST_TAGS", "TAG ...", "Run only tasks with one of these tags.", FLAG_LIST,
      FIELD(tags), .group = FLAG_GROUP_TAGS},
@@ -170,17 +174,29 @@ const struct flag *flag_find_key(struct str key)
     return NULL;
 }
 
-size_t flag_find_prefix(struct str prefix, const struct flag **ret)
+/* One of our own, which Locust does not have. */
+static bool is_ours(const struct flag *f)
+{
+    return f->env && str_starts(str_of(f->env), STR("CICADA_"));
+}
+
+static size_t find_prefix(struct str prefix, bool ours, const struct flag **ret)
 {
     size_t found = 0;
     for (size_t i = 0; i < flag_count; i++) {
         const struct flag *f = &flag_table[i];
-        if (f->use == FLAG_GONE || !str_starts(str_of(f->name), prefix))
+        if (f->use == FLAG_GONE || is_ours(f) != ours || !str_starts(str_of(f->name), prefix))
             continue;
         if (found++ == 0)
             *ret = f;
     }
     return found;
+}
+
+size_t flag_find_prefix(struct str prefix, const struct flag **ret)
+{
+    size_t found = find_prefix(prefix, false, ret);
+    return found > 0 ? found : find_prefix(prefix, true, ret);
 }
 
 #define NEAREST_BYTES 40 /* of a mistyped flag; longer ones resemble none */

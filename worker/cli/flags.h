@@ -61,7 +61,8 @@ const struct flag *flag_find(struct str name);
 const struct flag *flag_find_key(struct str key);
 
 /* As argparse abbreviates: how many long names begin with prefix, the first of them in *ret
- * (untouched when none does). */
+ * (untouched when none does). A flag of our own never makes an abbreviation of Locust's ambiguous:
+ * it counts only where none of Locust's begins so. */
 size_t flag_find_prefix(struct str prefix, const struct flag **ret);
 
 /* The long name that resembles text ("--wroker", or a key "wroker") most, or NULL. */

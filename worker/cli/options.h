@@ -47,9 +47,10 @@ struct options {
     int64_t threads;   /* 0: the CPUs that this process may use */
     int64_t processes; /* as given; threads has its meaning already */
 
-    int64_t metrics_port;        /* -1: no metrics are served; 0: any free port */
-    const char *metrics_address; /* NULL: all */
-    const char *engine;          /* "auto", "fast" or "curl" */
+    int64_t metrics_port;         /* -1: no metrics are served; 0: any free port */
+    const char *metrics_address;  /* NULL: all */
+    const char *metrics_push_url; /* NULL: nothing is pushed */
+    const char *engine;           /* "auto", "fast" or "curl" */
 
     enum log_level log_level;
     const char *log_file; /* NULL: stderr */

@@ -241,7 +241,7 @@ static void run(struct fiber *f)
     f->entry(f->arg);
     f->ended = true;
     leave(f);
-    abort(); /* nobody resumes an ended fiber */
+    __builtin_trap(); /* nobody resumes an ended fiber */
 }
 
 bool fiber_resume(struct fiber *f)

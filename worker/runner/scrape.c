@@ -1,6 +1,7 @@
 #include "worker/runner/scrape.h"
 
 #include "base/log.h"
+#include "proto/http/http.h"
 #include "worker/report/generator.h"
 
 #include <errno.h>
@@ -56,6 +57,35 @@ void scrape_answer(struct scrape *s, const struct plan *plan, const struct stats
         metrics_publish(s->server, s->format, &page);
     else
         log_debug("no metrics page: %s", strerror(-rc));
+    buf_done(&page);
+}
+
+void scrape_push(const struct scrape_options *options, const struct metrics_input *last)
+{
+    if (!options->push_url)
+        return;
+    struct buf page;
+    buf_init(&page, METRICS_MAX_BYTES);
+    int rc = metrics_render(&page, METRICS_TEXT, last);
+    if (rc < 0) {
+        log_warning("metrics were not pushed: %s, continuing", strerror(-rc));
+    } else {
+        static const char *const headers[] = {"Content-Type: text/plain; version=0.0.4"};
+        const struct http_request request = {
+            .url = options->push_url,
+            .method = "PUT",
+            .body = buf_str(&page),
+            .headers = headers,
+            .header_count = 1,
+            .timeout_ms = SCRAPE_PUSH_TIMEOUT_MS,
+            .max_bytes = HTTP_ERROR_BODY_BYTES,
+        };
+        struct http_answer answer;
+        rc = http_fetch(&request, 1, -1, &answer);
+        if (rc < 0 || !http_answer_ok(&answer))
+            log_warning("metrics were not pushed: %s, continuing", answer.error);
+        http_answer_done(&answer);
+    }
     buf_done(&page);
 }
 

@@ -5,7 +5,10 @@
 
 #include "worker/metrics/server.h"
 
+#define SCRAPE_PUSH_TIMEOUT_MS 5000
+
 struct scrape_options {
+    const char *push_url; /* of a Pushgateway, with its /metrics/job/…; NULL: nothing is pushed */
     bool on;
     const char *address; /* NULL: all */
     unsigned port;       /* 0: any free one, told in the log */
@@ -29,6 +32,10 @@ void scrape_begin(struct scrape *s, struct engine *engine);
 /* After the engine's samples were taken: answer a scrape that waits for them. */
 void scrape_answer(struct scrape *s, const struct plan *plan, const struct stats *run,
                    struct engine *engine, const char *state);
+
+/* At the end of a run's load: put the last figures to the Pushgateway. Blocks for at most
+ * SCRAPE_PUSH_TIMEOUT_MS; what goes wrong is one warning. */
+void scrape_push(const struct scrape_options *options, const struct metrics_input *last);
 
 void scrape_set_ready(struct scrape *s, bool ready);
 

@@ -545,6 +545,16 @@ static void tell_requests(struct worker *w)
                  (unsigned long long)s.failed, (unsigned long long)s.interrupted);
 }
 
+static void push_metrics(struct worker *w)
+{
+    struct engine_status status;
+    engine_status(w->engine, &status);
+    scrape_push(&w->options->metrics, &(struct metrics_input){.plan = w->plan,
+                                                              .stats = w->samples.run,
+                                                              .engine = &status,
+                                                              .state = "stopped"});
+}
+
 static void end(struct worker *w)
 {
     scrape_done(&w->scrape);
@@ -584,6 +594,8 @@ int worker_run(const struct worker_options *options, const struct plan *plan, in
         if (rc < 0)
             (void)err_set(err, rc, "epoll: %s", strerror(-rc));
         tell_requests(w);
+        if (w->exit_code < 128) /* a second signal waits for nothing */
+            push_metrics(w);
     }
     if (rc == 0)
         *ret_exit_code = w->exit_code;

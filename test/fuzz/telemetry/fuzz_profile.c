@@ -28,12 +28,12 @@ static void sum_up(const struct profile *p)
 
 static void use(const struct profile *p)
 {
-    struct plan plan;
+    struct query_plan plan;
     struct err err = {0};
-    int rc = plan_make(p, (struct window){1000, 2000}, (struct window){1100, 1900.5}, p->lag_s,
-                       &plan, &err);
+    int rc = query_plan_make(p, (struct window){1000, 2000}, (struct window){1100, 1900.5},
+                             p->lag_s, &plan, &err);
     require(rc == 0 || err.text[0]);
-    plan_done(&plan);
+    query_plan_done(&plan);
     sum_up(p);
 }
 

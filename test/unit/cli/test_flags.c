@@ -69,6 +69,10 @@ static void test_prefix(void **state)
     assert_int_equal(flag_find_prefix(STR("--log"), &f), 2);
     assert_int_equal(flag_find_prefix(STR("--st"), &f), 1); /* --step-load is gone */
     assert_int_equal(flag_find_prefix(STR("--zz"), &f), 0);
+    assert_int_equal(flag_find_prefix(STR("--en"), &f), 1); /* as if --engine were not there */
+    assert_string_equal(f->name, "--enable-rebalancing");
+    assert_int_equal(flag_find_prefix(STR("--eng"), &f), 1);
+    assert_string_equal(f->name, "--engine");
 }
 
 int main(void)

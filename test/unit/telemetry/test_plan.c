@@ -15,10 +15,10 @@ static void test_substrate(void **state)
 {
     (void)state;
     struct profile p;
-    struct plan plan;
+    struct query_plan plan;
     struct err err = {0};
     assert_int_equal(profile_load("substrate", &p, &err), 0);
-    assert_int_equal(plan_make(&p, run, steady, 70, &plan, &err), 0);
+    assert_int_equal(query_plan_make(&p, run, steady, 70, &plan, &err), 0);
     assert_int_equal(plan.entry_count, p.count);
     /* 8 ranges; sizes 4 + 2, their count again (shared) and its value, 6 for each RPC, bytes and
      * seconds, bytes again (shared) */
@@ -34,7 +34,7 @@ static void test_substrate(void **state)
             assert_true(q->span.start_s == 1100 && q->span.end_s == 1900);
     }
     assert_string_equal(plan_asker(&plan, &p, 0), "cluster_packing");
-    plan_done(&plan);
+    query_plan_done(&plan);
     profile_done(&p);
 }
 
@@ -43,7 +43,7 @@ static void test_too_long_a_query_names_its_measurement(void **state)
     (void)state;
     struct buf text;
     struct profile p;
-    struct plan plan;
+    struct query_plan plan;
     struct err err = {0};
     buf_init(&text, PROMQL_TEXT_BYTES);
     assert_int_equal(buf_add(&text, STR("{\"profile\":\"x\",\"measurements\":[{\"name\":\"a\","
@@ -53,9 +53,9 @@ static void test_too_long_a_query_names_its_measurement(void **state)
         assert_int_equal(buf_add_byte(&text, 'x'), 0);
     assert_int_equal(buf_add(&text, STR("\\\"}\"}]}")), 0);
     assert_int_equal(profile_parse(buf_str(&text), "x", &p, &err), 0);
-    assert_int_equal(plan_make(&p, run, steady, 0, &plan, &err), -ERANGE);
+    assert_int_equal(query_plan_make(&p, run, steady, 0, &plan, &err), -ERANGE);
     assert_string_equal(err.text, "a: its query is too long");
-    plan_done(&plan);
+    query_plan_done(&plan);
     profile_done(&p);
     buf_done(&text);
 }
@@ -66,12 +66,12 @@ static void test_out_of_memory(void **state)
     struct profile p;
     assert_int_equal(profile_load("substrate", &p, NULL), 0);
     for (unsigned long n = 1;; n++) {
-        struct plan plan;
+        struct query_plan plan;
         alloc_fail_at(n);
-        int rc = plan_make(&p, run, steady, 70, &plan, NULL);
+        int rc = query_plan_make(&p, run, steady, 70, &plan, NULL);
         bool failed = alloc_failed();
         alloc_fail_at(0);
-        plan_done(&plan);
+        query_plan_done(&plan);
         if (!failed)
             break;
         assert_int_equal(rc, -ENOMEM);
