@@ -139,6 +139,7 @@ SRC_worker_scenario := \
 
 SRC_worker_engine := \
 	worker/engine/answer.c \
+	worker/engine/arrival.c \
 	worker/engine/binding.c \
 	worker/engine/checks.c \
 	worker/engine/content_decoder.c \

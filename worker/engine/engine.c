@@ -2,13 +2,16 @@
  * mailboxes and takes out what they report. */
 #include "worker/engine/engine.h"
 
+#include "base/clock.h"
 #include "base/random.h"
+#include "worker/engine/arrival.h"
 #include "worker/engine/binding.h"
 #include "worker/engine/cpus.h"
 #include "worker/engine/dispatch.h"
 #include "worker/engine/feeds.h"
 #include "worker/engine/shard.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -39,6 +42,7 @@ struct engine {
     struct shard_report *reports;
     uint64_t order_number;
     uint64_t stats_number;
+    atomic_llong tasks_left; /* when they are limited */
 };
 
 static void stop_run_if_told(struct engine *e);
@@ -67,6 +71,8 @@ static int start_shards(struct engine *e, const struct engine_options *options)
         e->shards[i].index = i;
         e->shards[i].count = e->shard_count;
         e->shards[i].feeds = e->feeds;
+        if (options->task_limit > 0)
+            e->shards[i].tasks_left = &e->tasks_left;
         if (rc == 0)
             rc = shard_start(&e->shards[i]);
         if (rc < 0)
@@ -94,6 +100,8 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
         e->shard_count = ENGINE_MAX_SHARDS;
+    atomic_init(&e->tasks_left,
+                options->task_limit < LLONG_MAX ? (long long)options->task_limit : LLONG_MAX);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = e->wake_fd < 0 ? -errno : alloc_tables(e);
     if (rc == 0)
@@ -240,18 +248,21 @@ static int copy_rows(const struct engine *e, uint32_t **rows)
     return 0;
 }
 
-static void post(struct engine *e, struct shard *s, uint32_t *targets, uint64_t stop_timeout_us)
+static void post(struct engine *e, struct shard *s, uint32_t *targets, struct arrivals *arrivals,
+                 uint64_t stop_timeout_us)
 {
     struct shard_mailbox *mail = &s->mail;
     pthread_mutex_lock(&mail->lock);
     free(mail->order.targets); /* an order that was not read yet is replaced */
     binding_unref(mail->order.binding);
+    arrivals_free(mail->order.arrivals);
     mail->order = (struct shard_order){
         .number = e->order_number,
         .targets = targets,
         .run = e->run,
         .stop_timeout_us = stop_timeout_us,
         .binding = binding_ref(e->binding),
+        .arrivals = arrivals,
     };
     mail->order_is_new = true;
     pthread_mutex_unlock(&mail->lock);
@@ -281,7 +292,7 @@ static int order(struct engine *e, const uint32_t *targets, double stop_timeout_
     if (rc == 0) {
         e->order_number++;
         for (unsigned i = 0; i < e->shard_count; i++)
-            post(e, &e->shards[i], rows[i], stop_timeout_us(stop_timeout_s));
+            post(e, &e->shards[i], rows[i], NULL, stop_timeout_us(stop_timeout_s));
     }
     free(before);
     free(rows);
@@ -330,14 +341,29 @@ static void stop_run_if_told(struct engine *e)
         e->run_stopped = order_none(e, 0) == 0; /* without memory: at the next poll */
 }
 
+static int check_host(const struct engine *e, size_t class, struct err *err)
+{
+    if (!e->binding->classes[class].lacks_host)
+        return 0;
+    return err_set(err, -EINVAL,
+                   "user class '%.*s' has no host: give one by --host, in the master's web page or "
+                   "in the scenario",
+                   STR_ARG(e->plan->classes[class].name));
+}
+
+int engine_check_hosts(const struct engine *e, const bool *wanted, struct err *err)
+{
+    int rc = 0;
+    for (size_t c = 0; rc == 0 && c < e->plan->class_count; c++)
+        rc = !wanted || wanted[c] ? check_host(e, c, err) : 0;
+    return rc;
+}
+
 static int check_hosts(const struct engine *e, const uint32_t *targets, struct err *err)
 {
     for (size_t c = 0; c < e->plan->class_count; c++) {
-        if (targets[c] > 0 && e->binding->classes[c].lacks_host)
-            return err_set(err, -EINVAL,
-                           "user class '%.*s' has no host: give one by --host, in the master's web "
-                           "page or in the scenario",
-                           STR_ARG(e->plan->classes[c].name));
+        if (targets[c] > 0 && check_host(e, c, err) < 0)
+            return -EINVAL;
     }
     return 0;
 }
@@ -357,6 +383,47 @@ int engine_set_users(struct engine *e, const uint32_t *targets, double stop_time
         return rc;
     note_run(e, any);
     rc = e->run_stopped ? 0 : order(e, targets, stop_timeout_s);
+    return rc < 0 ? err_set(err, rc, "out of memory") : 0;
+}
+
+/* The pool's users are the shards' own business: none is wished for here. */
+static int order_arrivals(struct engine *e, const bool *wanted)
+{
+    struct arrivals **made = calloc(e->shard_count, sizeof(struct arrivals *));
+    uint32_t **rows = calloc(e->shard_count, sizeof(uint32_t *));
+    uint64_t begin_us = clock_mono_us();
+    int rc = made && rows ? 0 : -ENOMEM;
+    memset(e->spread, 0, e->shard_count * e->plan->class_count * sizeof *e->spread);
+    for (unsigned i = 0; rc == 0 && i < e->shard_count; i++) {
+        made[i] = arrivals_new(e->plan, wanted, i, e->shard_count, begin_us);
+        rc = made[i] ? 0 : -ENOMEM;
+    }
+    if (rc == 0)
+        rc = copy_rows(e, rows);
+    if (rc == 0)
+        e->order_number++;
+    for (unsigned i = 0; made && i < e->shard_count; i++) {
+        if (rc == 0)
+            post(e, &e->shards[i], rows[i], made[i], 0);
+        else
+            arrivals_free(made[i]);
+    }
+    free(made);
+    free(rows);
+    return rc;
+}
+
+int engine_set_arrivals(struct engine *e, const bool *wanted, struct err *err)
+{
+    int rc = check_inputs(e, err);
+    if (rc == 0)
+        rc = bind_inputs(e, err);
+    if (rc == 0)
+        rc = engine_check_hosts(e, wanted, err);
+    if (rc < 0)
+        return rc;
+    note_run(e, true);
+    rc = order_arrivals(e, wanted);
     return rc < 0 ? err_set(err, rc, "out of memory") : 0;
 }
 
@@ -436,6 +503,10 @@ void engine_status(struct engine *e, struct engine_status *ret)
         ret->memory_exhausted += n->by_failure[HTTP_FAILURE_MEMORY];
         ret->late_starts_1ms += n->late_starts_1ms;
         ret->late_starts_10ms += n->late_starts_10ms;
+        ret->tasks_started += n->tasks_started;
+        ret->tasks_ended += n->tasks_ended;
+        ret->arrivals_waited += n->arrivals_waited;
+        ret->arrivals_missed += n->arrivals_missed;
         if (r->cpu_pct > ret->cpu_pct)
             ret->cpu_pct = r->cpu_pct;
         if (r->loop_lag_ms > ret->loop_lag_ms)

@@ -30,6 +30,7 @@ struct engine_options {
     const struct str *sources;  /* local addresses to connect from, in turn: IPv4 or IPv6 in text
                                  * form with a NUL behind it; must outlive the engine */
     size_t source_count;        /* 0: the kernel chooses */
+    uint64_t task_limit;        /* of all users together, then they wait; 0: none */
     bool phases;                /* measure dns, connect, tls, first byte and body of requests */
 };
 
@@ -61,6 +62,10 @@ MUST_USE int engine_set_variable(struct engine *e, struct str name, struct str v
  * users started from now on. */
 void engine_set_worker(struct engine *e, uint32_t index);
 
+/* Has each class that wanted names (NULL: all) a host, if it needs one? 0; -EINVAL: err names the
+ * first that lacks it. */
+MUST_USE int engine_check_hosts(const struct engine *e, const bool *wanted, struct err *err);
+
 /* Absolute target for each class (plan->class_count numbers). Missing users are started as fast as
  * the shards can; surplus users finish as engine_stop would end them, the rest runs on. A later
  * call replaces the target at once. Users that a step of the scenario ended are missing ones, too;
@@ -69,6 +74,11 @@ void engine_set_worker(struct engine *e, uint32_t index);
  * err says which, no target was changed; -ENOMEM. */
 MUST_USE int engine_set_users(struct engine *e, const uint32_t *targets, double stop_timeout_s,
                               struct err *err);
+
+/* Instead of targets: begin the plan's arrivals (plan->shape->arrival) now. wanted tells by class
+ * who takes part; NULL: all. engine_stop and engine_set_users end them. 0; -EINVAL: as
+ * engine_set_users; -ENOMEM. */
+MUST_USE int engine_set_arrivals(struct engine *e, const bool *wanted, struct err *err);
 
 /* Target 0 for every class. Users finish their running task, at most stop_timeout_s; then (at once
  * when it is 0) their requests are cut and counted as interrupted. A second call may shorten it.
@@ -105,6 +115,10 @@ struct engine_status {
     uint64_t memory_exhausted; /* … of memory */
     uint64_t late_starts_1ms;  /* scheduled task starts that came later than that */
     uint64_t late_starts_10ms;
+    uint64_t tasks_started;
+    uint64_t tasks_ended;     /* done, or cut with their user */
+    uint64_t arrivals_waited; /* began late because all users of the pool were busy */
+    uint64_t arrivals_missed; /* were due and had not begun at their end */
     uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */
 };
 void engine_status(struct engine *e, struct engine_status *ret);

@@ -4,6 +4,7 @@
 #include "worker/engine/shard.h"
 
 #include "base/clock.h"
+#include "worker/engine/arrival.h"
 #include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/made_call.h"
@@ -65,6 +66,17 @@ static void cut_overdue(struct timer *t, void *context, uint64_t now_us)
         timers_set(&s->timers, t, next_us);
 }
 
+/* Arrivals take the place of others, or end where an order comes without. */
+static void change_arrivals(struct shard *s, struct arrivals *arrivals)
+{
+    if (s->arrivals)
+        arrivals_end(s->arrivals, s->now_us);
+    arrivals_free(s->arrivals);
+    s->arrivals = arrivals;
+    if (arrivals)
+        arrivals_begin(arrivals, s, s->now_us);
+}
+
 /* A new order may also shorten the time of those that are ending already. */
 static void carry_out(struct shard *s, const uint32_t *targets)
 {
@@ -104,6 +116,7 @@ static void read_mail(struct shard *s)
 {
     struct shard_mailbox *mail = &s->mail;
     struct binding *old = NULL;
+    struct arrivals *arrivals = NULL;
     uint32_t *targets = NULL;
     pthread_mutex_lock(&mail->lock);
     s->stats_wanted = mail->stats_wanted;
@@ -119,14 +132,20 @@ static void read_mail(struct shard *s)
         s->stop_timeout_us = mail->order.stop_timeout_us;
         s->order_number = mail->order.number;
         s->run = mail->order.run;
+        arrivals = mail->order.arrivals;
         mail->order.targets = NULL;
         mail->order.binding = NULL;
+        mail->order.arrivals = NULL;
         mail->order_is_new = false;
     }
     pthread_mutex_unlock(&mail->lock);
     binding_unref(old);
-    if (targets)
-        carry_out(s, targets);
+    if (targets) {
+        change_arrivals(s, arrivals);
+        if (!arrivals)
+            carry_out(s, targets);
+        s->dirty = true; /* also when there was nothing to do */
+    }
     free(targets);
     hand_over(s);
 }
@@ -374,6 +393,8 @@ void shard_done(struct shard *s)
     binding_unref(s->binding);
     binding_unref(s->mail.order.binding);
     free(s->mail.order.targets);
+    arrivals_free(s->mail.order.arrivals);
+    arrivals_free(s->arrivals);
     stats_free(s->stats);
     stats_free(s->empty);
     stats_free(s->mail.empty);

@@ -17,7 +17,9 @@
 #include "base/random.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
+struct arrivals;
 struct engine_options;
 struct feeds;
 struct made_call;
@@ -30,7 +32,8 @@ struct shard_order {
     uint64_t run;      /* the engine's, counts up */
     uint32_t *targets; /* plan->class_count numbers */
     uint64_t stop_timeout_us;
-    struct binding *binding; /* for users started from now on; a reference */
+    struct binding *binding;   /* for users started from now on; a reference */
+    struct arrivals *arrivals; /* instead of targets; owned. NULL: none */
 };
 
 struct shard_counters {
@@ -40,8 +43,12 @@ struct shard_counters {
     uint64_t interrupted;
     uint64_t in_flight;
     uint64_t interrupted_oldest_us;
+    uint64_t tasks_started;
+    uint64_t tasks_ended; /* done, or cut with their user */
     uint64_t late_starts_1ms;
     uint64_t late_starts_10ms;
+    uint64_t arrivals_waited;
+    uint64_t arrivals_missed;
     uint64_t by_failure[HTTP_FAILURE_COUNT];
 };
 
@@ -103,7 +110,9 @@ struct shard {
     struct user_list spare;  /* memory for the next ones */
     uint32_t *to_start;      /* by class */
     uint64_t to_start_total;
-    uint32_t *running; /* by class, ending ones included */
+    uint32_t *running;         /* by class, ending ones included */
+    struct arrivals *arrivals; /* NULL: users go from task to task by themselves */
+    atomic_llong *tasks_left;  /* of the whole run, shared; NULL: no limit */
     struct binding *binding;
     struct buf cookie_header; /* of the request that begins */
     uint64_t stop_timeout_us;

@@ -1,6 +1,7 @@
 #include "worker/engine/user.h"
 
 #include "base/clock.h"
+#include "worker/engine/arrival.h"
 #include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/interpreter.h"
@@ -44,6 +45,8 @@ static const struct plan_class *class_of(const struct user *u)
 
 bool user_has_schedule(const struct user *u)
 {
+    if (u->shard->arrivals)
+        return true;
     enum plan_wait_kind kind = class_of(u)->wait.kind;
     return kind == PLAN_WAIT_PACING || kind == PLAN_WAIT_THROUGHPUT;
 }
@@ -134,16 +137,35 @@ static void begin_task(struct user *u, const struct plan_task *task, const struc
         variables_begin_task(u->variables, u->shard->plan);
 }
 
+/* One of the run's limited number of tasks, if it is limited. */
+static bool may_begin(struct shard *s)
+{
+    return !s->tasks_left || atomic_fetch_sub_explicit(s->tasks_left, 1, memory_order_relaxed) > 0;
+}
+
+static void task_ended(struct user *u)
+{
+    struct shard *s = u->shard;
+    if (!u->in_task)
+        return;
+    u->in_task = false;
+    s->counters.tasks_ended++;
+    if (s->tasks_left && atomic_load_explicit(s->tasks_left, memory_order_relaxed) <= 0)
+        s->dirty = true; /* the run waits for the last one */
+}
+
 static void next_task(struct user *u, uint64_t start_us, uint64_t now_us)
 {
     const struct plan_class *class = class_of(u);
     /* a task that took no time must not recurse into the next one */
     bool idle = u->fresh && u->stage == USER_WORKS;
     u->stage = USER_WORKS;
-    if (class->task_count == 0) {
-        u->state = USER_WAITING; /* for ever: tags left its class without a task */
+    if (class->task_count == 0 || !may_begin(u->shard)) {
+        u->state = USER_WAITING; /* for ever: tags left no task to its class, or all are begun */
         return;
     }
+    u->in_task = true;
+    u->shard->counters.tasks_started++;
     uint32_t t = pick_task(u);
     begin_task(u, &class->tasks[t], &u->binding->classes[u->class].tasks[t], start_us);
     if (idle)
@@ -195,15 +217,25 @@ static void keep_pace(struct user *u, const struct plan_wait *wait, uint64_t now
     timers_set(&u->shard->timers, &u->timer, next_us);
 }
 
+/* It has no task and may begin one. */
+static void ready(struct user *u, uint64_t now_us)
+{
+    if (u->shard->arrivals)
+        arrivals_ready(u->shard->arrivals, u, now_us);
+    else
+        next_task(u, now_us, now_us);
+}
+
 static void task_done(struct user *u, uint64_t now_us)
 {
     const struct plan_wait *wait = &class_of(u)->wait;
+    task_ended(u);
     if (u->ending || u->stage == USER_STOPS) {
         leave(u, now_us);
         return;
     }
-    if (u->stage == USER_STARTS) {
-        next_task(u, now_us, now_us);
+    if (u->stage == USER_STARTS || u->shard->arrivals) {
+        ready(u, now_us);
         return;
     }
     switch (wait->kind) {
@@ -230,6 +262,16 @@ static void note_late_start(struct shard *s, uint64_t late_us)
     s->counters.late_starts_10ms += late_us > 10000;
 }
 
+void user_begin_task(struct user *u, uint64_t start_us, uint64_t now_us)
+{
+    next_task(u, start_us, now_us);
+}
+
+void user_note_late_start(struct user *u, uint64_t late_us)
+{
+    note_late_start(u->shard, late_us);
+}
+
 static void timer_fired(struct timer *t, void *context, uint64_t now_us)
 {
     struct user *u = (struct user *)t; /* its first member */
@@ -249,7 +291,7 @@ static void begin_life(struct user *u, uint64_t now_us)
     const struct plan_class *class = class_of(u);
     u->paced_from_us = now_us;
     if (class->on_start.step_count == 0) {
-        next_task(u, now_us, now_us);
+        ready(u, now_us);
         return;
     }
     begin_task(u, &class->on_start, &u->binding->classes[u->class].on_start, now_us);
@@ -275,7 +317,11 @@ int user_start(struct shard *s, uint32_t class)
         u = calloc(1, sizeof *u);
     if (!u)
         return -ENOMEM;
-    *u = (struct user){.timer.fire = timer_fired, .shard = s, .class = class, .fresh = true};
+    *u = (struct user){.timer.fire = timer_fired,
+                       .shard = s,
+                       .class = class,
+                       .fresh = true,
+                       .arriving = s->arrivals != NULL};
     u->client = s->ops->client_new(s->http, u, s->plan->classes[class].insecure);
     if (s->plan->has_values)
         u->variables = variables_new(s->plan, number);
@@ -296,6 +342,7 @@ int user_start(struct shard *s, uint32_t class)
 static void cut(struct user *u)
 {
     struct shard *s = u->shard;
+    task_ended(u);
     timers_cancel(&s->timers, &u->timer);
     if (u->state == USER_REQUESTING && u->client) {
         requests_count_cut(u, clock_mono_us());
@@ -317,6 +364,8 @@ void user_end_now(struct user *u)
     user_list_remove(u->ending ? &s->ending : &s->users[u->class], u);
     s->running[u->class]--;
     s->dirty = true;
+    if (s->arrivals)
+        arrivals_gone(s->arrivals, u, s->now_us);
     spare(s, u);
 }
 

@@ -35,6 +35,7 @@ struct user {
     struct timer timer; /* wait time */
     struct user *next;  /* in users[class], ending or spare */
     struct user *prev;
+    struct user *next_idle; /* of those that wait for an arrival */
     struct shard *shard;
     struct http_client *client;
     struct cookies *cookies; /* NULL: none yet */
@@ -57,6 +58,8 @@ struct user {
     uint8_t stop_next; /* an enum plan_stop: before the next step */
     bool fresh;        /* nothing of the task has taken time yet */
     bool ending;
+    bool in_task;
+    bool arriving; /* begun for an arrival, not ready for it yet */
 };
 
 /* Start one user of a class with the shard's present binding and let it begin its first task.
@@ -79,6 +82,13 @@ bool user_has_schedule(const struct user *u);
 
 /* End it now; a request under way is cut and counted as interrupted. */
 void user_end_now(struct user *u);
+
+/* Begin a task that was to start at start_us, which its response time counts from. The user has
+ * none. */
+void user_begin_task(struct user *u, uint64_t start_us, uint64_t now_us);
+
+/* The loop came round so much too late to begin its task in time. */
+void user_note_late_start(struct user *u, uint64_t late_us);
 
 /* The callbacks for the HTTP engine. */
 void user_request_done(void *user, const struct http_result *result, uint64_t now_us);
