@@ -213,6 +213,7 @@ SRC_worker_runner := \
 	worker/runner/dispatcher.c \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
+	worker/runner/reporter.c \
 	worker/runner/lines.c \
 	worker/runner/samples.c \
 	worker/runner/scrape.c \

@@ -118,6 +118,11 @@ bool machine_heard(const struct machine *m)
     return m->registration == REGISTRATION_ACKED && m->linked && !m->link_doubt;
 }
 
+bool machine_is_idle(const struct machine *m)
+{
+    return m->state == RUNNER_READY && machine_heard(m);
+}
+
 bool machine_attached(const struct machine *m)
 {
     switch (m->state) {
@@ -272,8 +277,8 @@ static void say_goodbye(struct machine *m)
 }
 
 /* The master hears us for half a second after its quit, the users may need longer: so a report at
- * once, another when they are gone or at MACHINE_FINAL_US, then the goodbye; what comes after that
- * goes out at the very end, if there is still somebody. */
+ * once, another when they are gone (and all that shall go with it is there) or at MACHINE_FINAL_US,
+ * then the goodbye; what comes after that goes out at the very end, if there is still somebody. */
 static void progress_quitting(struct machine *m)
 {
     bool running = users_are_waited_for(m);
@@ -287,7 +292,9 @@ static void progress_quitting(struct machine *m)
             machine_exit(m, m->exit_code);
         return;
     }
-    if (!running || (!m->goodbye_sent && m->now_us >= m->final_us)) {
+    bool late = m->now_us >= m->final_us;
+    bool held = m->report_pending && m->run_is_over && !m->goodbye_sent && !late;
+    if ((!running && !held) || (!m->goodbye_sent && late)) {
         m->last_report = !running;
         machine_request(m, REPORT_FINAL, MACHINE_FINAL_FORCE_US);
     } else if (m->report == REPORT_PERIODIC && report_is_in(m)) {

@@ -167,6 +167,9 @@ struct machine {
     bool has_index;             /* this worker's number, from the ack */
     uint64_t index;
 
+    /* to be written by the shell */
+    bool report_pending; /* the last stats are better sent as late as the master still hears them */
+
     /* the machine's own */
     struct machine_options options;
     struct machine_wanted deferred; /* a spawn that came between a stop and the next ack */
@@ -230,6 +233,9 @@ void machine_done(struct machine *m);
 /* Take one event; *ret is overwritten with what to do, in this order. */
 void machine_handle(struct machine *m, const struct machine_event *event, uint64_t now_us,
                     struct machine_actions *ret);
+
+/* Between two runs, and the master hears what is said. */
+bool machine_is_idle(const struct machine *m);
 
 /* Seconds from outside as microseconds: not negative, not a number nor too large to wait for. */
 uint64_t machine_us(double seconds);

@@ -32,6 +32,7 @@ struct worker {
     const struct plan *plan;
     struct engine *engine;
     struct link *link;
+    struct reporter *reporter;
     bool linked; /* as the machine knows it */
     int epoll_fd;
     int timer_fd;
@@ -142,14 +143,18 @@ static void send_stats(struct worker *w, const struct machine_action *a)
         wire.message.user_count = count_users(w, a->no_users);
         wire.message.classes = w->counts;
         wire.message.class_count = w->plan->class_count;
+        wire.message.cicada = reporter_object(w->reporter, w->engine, w->samples.run);
         rc = message_encode_stats(&w->frame, link_node_id(w->link), &wire.message);
+        json_decref(wire.message.cicada);
         stats_wire_done(&wire);
     }
     rc = send_frame(w, rc);
-    if (rc == 0)
+    if (rc == 0) {
         samples_sent(&w->samples, clock_wall_s());
-    else
+        reporter_sent(w->reporter);
+    } else {
         log_warning("could not send stats (%s), keeping them for later, continuing", strerror(-rc));
+    }
 }
 
 static void send_logs(struct worker *w)
@@ -244,6 +249,7 @@ static void begin_run(struct worker *w)
         log_warning("samples of a run that the master no longer has are left out, continuing");
     samples_begin(&w->samples, clock_wall_s());
     engine_asked(w, engine_request_stats(w->engine)); /* so that the shards' sets begin now too */
+    reporter_begin(w->reporter, &w->machine);
 }
 
 static void reset_stats(struct worker *w)
@@ -320,9 +326,11 @@ static void perform(struct worker *w, const struct machine_action *a)
 
 static void handle(struct worker *w, const struct machine_event *event)
 {
+    w->machine.report_pending = reporter_pending(w->reporter);
     machine_handle(&w->machine, event, clock_mono_us(), &w->actions);
     for (unsigned i = 0; i < w->actions.count; i++)
         perform(w, &w->actions.at[i]);
+    reporter_follow(w->reporter, &w->machine);
 }
 
 static void handle_note(struct worker *w, enum machine_event_kind kind, struct err *note)
@@ -385,7 +393,8 @@ static void feed_frame(struct worker *w, struct str frame)
         return;
     }
     log_debug("received %s", message_type_name(message.type));
-    feed(w, &(struct machine_event){.kind = EVENT_MESSAGE, .message = &message});
+    if (!reporter_message(w->reporter, &message, &w->machine))
+        feed(w, &(struct machine_event){.kind = EVENT_MESSAGE, .message = &message});
     message_done(&message);
 }
 
@@ -424,6 +433,19 @@ static void look_at_signals(struct worker *w)
         feed_kind(w, info.ssi_signo == SIGINT ? EVENT_INTERRUPT : EVENT_TERMINATE);
 }
 
+/* A whole report is told at once, where the master would else wait for the next stats. */
+static void tick(struct worker *w)
+{
+    uint64_t ticks;
+    if (read(w->timer_fd, &ticks, sizeof ticks) <= 0)
+        return;
+    reporter_tick(w->reporter, &w->machine, w->engine);
+    feed_kind(w, EVENT_TICK);
+    scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
+    if (!w->done && machine_is_idle(&w->machine) && reporter_owes(w->reporter))
+        send_stats(w, &(struct machine_action){.kind = ACTION_SEND_STATS});
+}
+
 /* --- the loop -------------------------------------------------------------------------------- */
 
 static int watch_fd(struct worker *w, int fd)
@@ -445,6 +467,8 @@ static int open_loop(struct worker *w)
         rc = watch_fd(w, link_fd(w->link));
     if (rc == 0)
         rc = watch_fd(w, engine_fd(w->engine));
+    if (rc == 0 && reporter_fd(w->reporter) >= 0)
+        rc = watch_fd(w, reporter_fd(w->reporter));
     if (rc == 0 && w->options->signal_fd >= 0)
         rc = watch_fd(w, w->options->signal_fd);
     if (rc == 0 && scrape_fd(&w->scrape) >= 0)
@@ -478,12 +502,10 @@ static int loop(struct worker *w)
         if (!w->done && scrape_fd(&w->scrape) >= 0 &&
             is_ready(events, count, scrape_fd(&w->scrape)))
             scrape_begin(&w->scrape, w->engine);
-        if (!w->done && is_ready(events, count, w->timer_fd)) {
-            uint64_t ticks;
-            if (read(w->timer_fd, &ticks, sizeof ticks) > 0)
-                feed_kind(w, EVENT_TICK);
-            scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
-        }
+        if (!w->done && is_ready(events, count, reporter_fd(w->reporter)))
+            reporter_poll(w->reporter);
+        if (!w->done && is_ready(events, count, w->timer_fd))
+            tick(w);
     }
     return 0;
 }
@@ -525,6 +547,9 @@ static int begin(struct worker *w, struct err *err)
         if (rc < 0)
             return rc;
     }
+    rc = reporter_new(&o->report, &w->reporter, err);
+    if (rc < 0)
+        return rc;
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());
     if (rc == 0)
         rc = make_machine(w);
@@ -555,8 +580,19 @@ static void push_metrics(struct worker *w)
                                                               .state = "stopped"});
 }
 
+/* What the exit still waits for, unless a second signal came. */
+static void finish_report(struct worker *w)
+{
+    if (w->exit_code >= 128)
+        return;
+    int signal = reporter_finish(w->reporter, w->options->signal_fd);
+    if (signal != 0 && w->machine.signalled)
+        w->exit_code = 128 + signal;
+}
+
 static void end(struct worker *w)
 {
+    reporter_free(w->reporter);
     scrape_done(&w->scrape);
     engine_free(w->engine);
     if (w->link && w->linked && w->exit_code < 128) /* a second signal waits for nothing */
@@ -597,6 +633,8 @@ int worker_run(const struct worker_options *options, const struct plan *plan, in
         if (w->exit_code < 128) /* a second signal waits for nothing */
             push_metrics(w);
     }
+    if (rc == 0)
+        finish_report(w);
     if (rc == 0)
         *ret_exit_code = w->exit_code;
     end(w);

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "worker/engine/engine.h"
+#include "worker/runner/reporter.h"
 #include "worker/runner/scrape.h"
 #include "worker/scenario/plan.h"
 
@@ -22,6 +23,7 @@ struct worker_options {
     int signal_fd;           /* a non-blocking signalfd for SIGINT and SIGTERM, or -1 */
     uint64_t file_users;     /* as many have descriptors (engine_raise_file_limit); 0: unknown */
     struct engine_options engine;
+    struct reporter_options report;
     struct scrape_options metrics;
 };
 
