@@ -222,10 +222,13 @@ SRC_worker_runner := \
 	worker/runner/worker.c
 
 SRC_worker_cli := \
+	worker/cli/command_facts.c \
+	worker/cli/commands.c \
 	worker/cli/config.c \
 	worker/cli/flags.c \
 	worker/cli/help.c \
-	worker/cli/options.c
+	worker/cli/options.c \
+	worker/cli/report_setup.c
 
 ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
 	worker_report worker_output worker_metrics worker_runner worker_cli

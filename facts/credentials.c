@@ -263,6 +263,17 @@ static int load_kubeconfig(const struct credentials_options *o, int abort_fd, st
     return rc;
 }
 
+bool credentials_at_hand(const struct credentials_options *options)
+{
+    char path[PATH_TEXT_BYTES];
+    const char *dir = is_set(options->service_account_dir) ? options->service_account_dir
+                                                           : CREDENTIALS_SERVICE_ACCOUNT_DIR;
+    if (is_set(options->kubeconfig) || in_cluster(options, dir))
+        return true;
+    return is_set(options->home) && join(path, options->home, ".kube/config", NULL) == 0 &&
+           access(path, F_OK) == 0;
+}
+
 int credentials_load(const struct credentials_options *options, int abort_fd,
                      struct credentials *ret, struct err *err)
 {

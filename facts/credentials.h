@@ -24,6 +24,10 @@ struct credentials_options {
 /* The five as the environment has them; valid until it changes. */
 struct credentials_options credentials_options_from_env(void);
 
+/* Is there anything to find credentials in: a service account, KUBECONFIG, ~/.kube/config? Looks
+ * at names of files only. */
+bool credentials_at_hand(const struct credentials_options *options);
+
 struct credentials {
     char *server;                                    /* URL without a slash at its end */
     char *server_name, *proxy, *username, *password; /* or NULL */

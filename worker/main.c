@@ -2,8 +2,10 @@
  * knows everything, and the only one that ends the process. */
 #include "base/buf.h"
 #include "base/log.h"
+#include "worker/cli/commands.h"
 #include "worker/cli/help.h"
 #include "worker/cli/options.h"
+#include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
@@ -18,9 +20,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <zmq.h>
-
-/* Exit statuses. The run's own may be others: 128 and a signal's number, as shells have it. */
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_MISTAKE = 2 };
 
 #define HELP_MAX_BYTES (1u << 16)
 
@@ -111,7 +110,8 @@ static enum engine_http http_engine(const struct options *o)
     return strcmp(o->engine, "fast") == 0 ? ENGINE_HTTP_FAST : ENGINE_HTTP_AUTO;
 }
 
-static int run_worker(const struct options *o, const struct plan *plan, int signal_fd)
+static int run_worker(const struct options *o, const struct plan *plan,
+                      const struct report_settings *report, int signal_fd)
 {
     struct err err = {0};
     int exit_code = EXIT_FAILED;
@@ -124,6 +124,7 @@ static int run_worker(const struct options *o, const struct plan *plan, int sign
         .ready_wait_s = (double)o->ready_wait_s,
         .reset_stats = o->reset_stats,
         .signal_fd = signal_fd,
+        .report = report,
         .file_users = engine_raise_file_limit(),
         .engine = {.http = http_engine(o), .shards = (unsigned)o->threads},
         .metrics = {.push_url = o->metrics_push_url,
@@ -141,6 +142,7 @@ static int run(const struct options *o)
 {
     struct err err = {0};
     struct plan *plan = NULL;
+    struct report_setup setup = {0};
     int rc = log_open(o->log_level, o->log_file, &err);
     if (rc < 0)
         return fail(&err, NULL, EXIT_MISTAKE);
@@ -151,22 +153,44 @@ static int run(const struct options *o)
     if (signal_fd < 0) {
         (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
-    } else if ((rc = load_plan(o, &plan, &err)) < 0) {
+    } else if ((rc = load_plan(o, &plan, &err)) < 0 || (rc = report_setup(o, &setup, &err)) < 0) {
         exit_code = fail(&err, o->log_file, fault(rc));
     } else {
-        exit_code = run_worker(o, plan, signal_fd);
+        exit_code = run_worker(o, plan, &setup.settings, signal_fd);
     }
+    report_setup_done(&setup);
     plan_free(plan);
     if (signal_fd >= 0)
         (void)close(signal_fd); /* the process ends */
     return exit_code;
 }
 
+static bool open_libraries(void)
+{
+    struct err err = {0};
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+        return true;
+    (void)err_set(&err, -EIO, "libcurl cannot be initialised"); /* told below */
+    (void)fail(&err, NULL, EXIT_FAILED);                        /* as everywhere where it is so */
+    return false;
+}
+
+static int run_command(const struct command *c, char *argv[])
+{
+    if (!open_libraries())
+        return EXIT_FAILED;
+    int exit_code = c->run(argv, environ);
+    curl_global_cleanup();
+    return exit_code;
+}
+
 int main(int argc, char *argv[])
 {
-    (void)argc; /* argv ends with NULL */
     struct err err = {0};
     struct options options;
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    if (command)
+        return run_command(command, argv + 1);
     int rc = options_read(argv, environ, &options, &err);
     if (rc < 0)
         return fail(&err, NULL, fault(rc));
@@ -175,10 +199,7 @@ int main(int argc, char *argv[])
         exit_code = show_help();
     } else if (options.version) {
         exit_code = show_version();
-    } else if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        (void)err_set(&err, -EIO, "libcurl cannot be initialised"); /* told below */
-        (void)fail(&err, NULL, EXIT_FAILED);                        /* as set above */
-    } else {
+    } else if (open_libraries()) {
         exit_code = run(&options);
         curl_global_cleanup();
     }

@@ -14,9 +14,11 @@ enum flag_kind {
     FLAG_SWITCH,   /* nothing; bool */
     FLAG_TEXT,     /* const char * */
     FLAG_NUMBER,   /* a whole number from min to max; int64_t */
+    FLAG_RATE,     /* a number above 0; double */
     FLAG_TIMESPAN, /* "90", "90s", "1m30s"; uint64_t seconds */
     FLAG_LEVEL,    /* enum log_level */
     FLAG_LIST,     /* all values up to the next flag; struct options_list */
+    FLAG_REPEATED, /* one value each time; struct options_list */
 };
 
 enum flag_use {
@@ -30,13 +32,14 @@ enum flag_group {
     FLAG_GROUP_LOAD,
     FLAG_GROUP_WORKER,
     FLAG_GROUP_METRICS,
+    FLAG_GROUP_REPORT,
     FLAG_GROUP_TAGS,
     FLAG_GROUP_LOG,
     FLAG_GROUP_OTHER,
     FLAG_GROUPS
 };
 
-#define FLAG_MAX_COUNT 128 /* rows; a test compares */
+#define FLAG_MAX_COUNT 192 /* rows; a test compares */
 
 struct flag {
     const char *name;        /* "--master-host" */

@@ -1,5 +1,6 @@
 #include "worker/cli/help.h"
 
+#include "worker/cli/commands.h"
 #include "worker/cli/flags.h"
 
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #define COLUMNS     80
 #define TEXT_COLUMN 26
 
-static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Metrics",
+static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Metrics", "Report",
                                                 "Tags",        "Log",    "Other"};
 
 static const char before[] =
@@ -71,6 +72,21 @@ static int add_group(struct buf *out, enum flag_group group)
     return rc;
 }
 
+static int add_commands(struct buf *out)
+{
+    int rc = buf_add(out, STR("\nCommands:\n"));
+    for (size_t i = 0; rc == 0 && i < command_count; i++) {
+        const struct command *c = &command_table[i];
+        size_t column = 0;
+        rc = buf_printf(out, "  cicada %s %s\n", c->name, c->arguments);
+        if (rc == 0)
+            rc = add_words(out, str_of(c->text), TEXT_COLUMN, &column);
+        if (rc == 0)
+            rc = buf_add_byte(out, '\n');
+    }
+    return rc;
+}
+
 static int add_ignored(struct buf *out)
 {
     size_t column = 0;
@@ -88,6 +104,8 @@ int help_add(struct buf *out)
     int rc = buf_add(out, str_of(before));
     for (unsigned g = 0; rc == 0 && g < FLAG_GROUPS; g++)
         rc = add_group(out, (enum flag_group)g);
+    if (rc == 0)
+        rc = add_commands(out);
     if (rc == 0)
         rc = add_ignored(out);
     return rc == 0 ? buf_add(out, str_of(after)) : rc;

@@ -5,13 +5,17 @@
 
 #include "base/buf.h"
 #include "base/num.h"
+#include "telemetry/profile.h"
 #include "worker/cli/config.h"
 #include "worker/cli/flags.h"
+#include "worker/report/leader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define DEFAULT_MASTER_PORT      5557
+#define DEFAULT_REPORT           "auto"
+#define DEFAULT_PROFILE          "substrate"
 #define DEFAULT_MASTER_TIMEOUT_S 300 /* Locust's worker: 60 tries of 5 s */
 
 struct kept {
@@ -22,6 +26,7 @@ struct kept {
 struct parse {
     struct options *o;
     struct err *err;
+    bool command;                    /* of a command's own, not a run */
     unsigned layer;                  /* 1 is the command line */
     unsigned set_by[FLAG_MAX_COUNT]; /* the layer, or 0 */
     bool noticed[FLAG_MAX_COUNT];    /* one notice for a flag is enough */
@@ -66,6 +71,9 @@ void options_done(struct options *o)
     list_clear(&o->tags);
     list_clear(&o->exclude_tags);
     list_clear(&o->user_classes);
+    list_clear(&o->prometheus_headers);
+    list_clear(&o->telemetry_vars);
+    list_clear(&o->operands);
     list_clear(&o->notices);
     while (o->memory) {
         struct kept *k = o->memory;
@@ -102,6 +110,15 @@ static int set_number(struct parse *p, const struct flag *f, const char *where, 
     return bad_value(p, where, wanted, value);
 }
 
+static int set_rate(struct parse *p, const char *where, struct str value, double *ret)
+{
+    double rate;
+    if (num_parse_double(str_trim(value), &rate) < 0 || !(rate > 0))
+        return bad_value(p, where, "a number above 0", value);
+    *ret = rate;
+    return 0;
+}
+
 /* One value for a flag that takes one. */
 static int set_value(struct parse *p, const struct flag *f, const char *where, struct str value)
 {
@@ -109,6 +126,8 @@ static int set_value(struct parse *p, const struct flag *f, const char *where, s
     switch (f->kind) {
     case FLAG_NUMBER:
         return set_number(p, f, where, value, field);
+    case FLAG_RATE:
+        return set_rate(p, where, value, field);
     case FLAG_TIMESPAN:
         if (num_parse_timespan_s(value, field) < 0)
             return bad_value(p, where, "a time as 20, 20s, 3m or 1h20m", value);
@@ -121,6 +140,7 @@ static int set_value(struct parse *p, const struct flag *f, const char *where, s
         *(const char **)field = value.len > 0 ? keep(p->o, value) : NULL;
         return *(const char **)field || value.len == 0 ? 0 : out_of_memory(p);
     case FLAG_LIST:
+    case FLAG_REPEATED:
         return list_add(p->o, field, value) < 0 ? out_of_memory(p) : 0;
     case FLAG_SWITCH:
         *(bool *)field = true;
@@ -284,6 +304,8 @@ static int take_flag(struct parse *p, struct str argument, struct arguments *arg
 static int take_positional(struct parse *p, struct str argument)
 {
     struct options *o = p->o;
+    if (p->command)
+        return list_add(o, &o->operands, argument) < 0 ? out_of_memory(p) : 0;
     if (str_find_str(argument, STR("://")) == argument.len) {
         if (argument.len == 0)
             return err_set(p->err, -EINVAL, "an empty argument is neither a URL nor a user class");
@@ -361,7 +383,7 @@ static int set_list(struct parse *p, const struct flag *f, const char *where, st
 static int set_from_text(struct parse *p, const struct flag *f, const char *where, struct str value)
 {
     bool use, on = true;
-    if (f->kind == FLAG_LIST && value.len == 0)
+    if ((f->kind == FLAG_LIST || f->kind == FLAG_REPEATED) && value.len == 0)
         return 0; /* as if it were not there */
     if (!claim(p, f))
         return 0;
@@ -371,7 +393,8 @@ static int set_from_text(struct parse *p, const struct flag *f, const char *wher
     int rc = on ? give(p, f, where, &use) : 0;
     if (rc < 0 || !on || !use)
         return rc;
-    return f->kind == FLAG_LIST ? set_list(p, f, where, value) : set_value(p, f, where, value);
+    bool list = f->kind == FLAG_LIST || f->kind == FLAG_REPEATED;
+    return list ? set_list(p, f, where, value) : set_value(p, f, where, value);
 }
 
 static struct str env_value(char *const envp[], const char *name)
@@ -445,7 +468,7 @@ static int set_item(struct parse *p, const struct options_file *file, unsigned l
         return notice(p, f, where, "has no meaning inside a configuration file");
     struct str v = item->value;
     bool list = v.len > 1 && v.ptr[0] == '[' && v.ptr[v.len - 1] == ']';
-    if (list && f->kind != FLAG_LIST && f->use == FLAG_USED)
+    if (list && f->kind != FLAG_LIST && f->kind != FLAG_REPEATED && f->use == FLAG_USED)
         return bad_value(p, where, "one value", v);
     return set_from_text(p, f, where, v);
 }
@@ -505,6 +528,41 @@ static int check_scenario(struct parse *p)
     return 0;
 }
 
+static unsigned layer_of(const struct parse *p, const char *name)
+{
+    return p->set_by[index_of(flag_find(str_of(name)))];
+}
+
+/* The weightier layer decides between a flag and its opposite. */
+static int check_facts(struct parse *p)
+{
+    struct options *o = p->o;
+    if (!o->cluster_facts || !o->no_cluster_facts)
+        return 0;
+    unsigned on = layer_of(p, "--cluster-facts"), off = layer_of(p, "--no-cluster-facts");
+    if (on == off)
+        return err_set(p->err, -EINVAL, "give --cluster-facts or --no-cluster-facts, not both");
+    o->cluster_facts = on < off;
+    o->no_cluster_facts = off < on;
+    return 0;
+}
+
+static int check_report(struct parse *p)
+{
+    struct options *o = p->o;
+    enum leader_role role;
+    if (!o->report)
+        o->report = DEFAULT_REPORT;
+    if (!o->telemetry_profile)
+        o->telemetry_profile = DEFAULT_PROFILE;
+    if (!leader_role_parse(str_of(o->report), &role))
+        return bad_value(p, "--report", "auto, always or never", str_of(o->report));
+    if (o->telemetry_lag_s != OPTIONS_OWN_LAG && o->telemetry_lag_s > PROFILE_LAG_MAX_S)
+        return err_set(p->err, -EINVAL, "--telemetry-lag: must be at most %d seconds",
+                       PROFILE_LAG_MAX_S);
+    return check_facts(p);
+}
+
 static int check(struct parse *p)
 {
     struct options *o = p->o;
@@ -518,6 +576,8 @@ static int check(struct parse *p)
                        "master; --help tells more");
     if (!o->master_host)
         return err_set(p->err, -EINVAL, "--master-host: must not be empty");
+    if (!o->engine)
+        return err_set(p->err, -EINVAL, "--engine: must not be empty");
     if (strcmp(o->engine, "auto") != 0 && strcmp(o->engine, "fast") != 0 &&
         strcmp(o->engine, "curl") != 0)
         return err_set(p->err, -EINVAL, "--engine: must be auto, fast or curl, not '%s'",
@@ -537,6 +597,10 @@ static void begin(struct parse *p, struct options *o, struct err *err)
                           .master_timeout_s = DEFAULT_MASTER_TIMEOUT_S,
                           .metrics_port = -1,
                           .engine = "auto",
+                          .report = DEFAULT_REPORT,
+                          .actors_per_user = 1,
+                          .telemetry_profile = DEFAULT_PROFILE,
+                          .telemetry_lag_s = OPTIONS_OWN_LAG,
                           .log_level = LOG_INFO};
     *p = (struct parse){.o = o, .err = err};
 }
@@ -544,6 +608,8 @@ static void begin(struct parse *p, struct options *o, struct err *err)
 static int end(struct parse *p, int rc)
 {
     if (rc == 0 && !p->o->help && !p->o->version)
+        rc = check_report(p);
+    if (rc == 0 && !p->o->help && !p->o->version && !p->command)
         rc = check(p);
     if (rc < 0)
         options_done(p->o);
@@ -595,19 +661,33 @@ static int layer_path(struct parse *p, struct str home, const char *name, bool s
     return rc;
 }
 
-int options_read(char *const argv[], char *const envp[], struct options *ret, struct err *err)
+static int read_all(struct parse *p, char *const argv[], char *const envp[])
 {
     static const char *const standard[] = {"pyproject.toml", "locust.conf", "~/.locust.conf"};
     struct str home = env_value(envp, "HOME");
+    int rc = layer_arguments(p, argv);
+    if (rc == 0 && !p->o->help && !p->o->version) {
+        rc = layer_environment(p, envp);
+        if (rc == 0 && p->o->config_file)
+            rc = layer_path(p, home, p->o->config_file, false);
+        for (size_t i = 0; rc == 0 && i < sizeof standard / sizeof *standard; i++)
+            rc = layer_path(p, home, standard[i], true);
+    }
+    return end(p, rc);
+}
+
+int options_read(char *const argv[], char *const envp[], struct options *ret, struct err *err)
+{
     struct parse p;
     begin(&p, ret, err);
-    int rc = layer_arguments(&p, argv);
-    if (rc == 0 && !ret->help && !ret->version) {
-        rc = layer_environment(&p, envp);
-        if (rc == 0 && ret->config_file)
-            rc = layer_path(&p, home, ret->config_file, false);
-        for (size_t i = 0; rc == 0 && i < sizeof standard / sizeof *standard; i++)
-            rc = layer_path(&p, home, standard[i], true);
-    }
-    return end(&p, rc);
+    return read_all(&p, argv, envp);
+}
+
+int options_read_command(char *const argv[], char *const envp[], struct options *ret,
+                         struct err *err)
+{
+    struct parse p;
+    begin(&p, ret, err);
+    p.command = true;
+    return read_all(&p, argv, envp);
 }

@@ -18,6 +18,7 @@
 #define OPTIONS_MAX_FILE_BYTES (1u << 20) /* of one configuration file */
 #define OPTIONS_MAX_READY_S    86400      /* of waiting between two runs: a day is a mistake */
 #define OPTIONS_MAX_THREADS    1024       /* the engine's limit of shards */
+#define OPTIONS_OWN_LAG        UINT64_MAX
 
 /* Texts end in NUL as well, and live until options_done. */
 struct options_list {
@@ -52,12 +53,34 @@ struct options {
     const char *metrics_push_url; /* NULL: nothing is pushed */
     const char *engine;           /* "auto", "fast" or "curl" */
 
+    const char *report; /* "auto", "always" or "never" */
+    bool cluster_facts; /* asked for; neither: where there are credentials */
+    bool no_cluster_facts;
+    const char *worker_pod_namespace; /* NULL: the default, as the next two */
+    const char *worker_pod_selector;
+    const char *machine_type_label;
+    double actors_per_user;
+    const char *actors_metrics_url; /* NULL: none, as the next ones */
+    const char *master_web_url;
+    const char *master_web_auth;
+    const char *prometheus_url;
+    struct options_list prometheus_headers;
+    const char *prometheus_token_file;
+    const char *prometheus_auth;
+    const char *prometheus_ca;
+    const char *prometheus_users_query;
+    const char *telemetry_profile; /* never NULL */
+    struct options_list telemetry_vars;
+    uint64_t telemetry_lag_s; /* OPTIONS_OWN_LAG: the profile's */
+    bool strict;
+
     enum log_level log_level;
     const char *log_file; /* NULL: stderr */
     const char *config_file;
 
-    struct options_list notices; /* a line for the log for each flag that was ignored */
-    void *memory;                /* for options_done */
+    struct options_list operands; /* of a command: what is no flag */
+    struct options_list notices;  /* a line for the log for each flag that was ignored */
+    void *memory;                 /* for options_done */
 };
 
 /* A configuration file's text and what messages call it. */
@@ -75,6 +98,11 @@ MUST_USE int options_parse(char *const argv[], char *const envp[], const struct 
 /* The same with the configuration files that Locust would read; also their errno. */
 MUST_USE int options_read(char *const argv[], char *const envp[], struct options *ret,
                           struct err *err);
+
+/* The same for a command (argv begins with its name): nothing to run is needed, and what is no flag
+ * is an operand. */
+MUST_USE int options_read_command(char *const argv[], char *const envp[], struct options *ret,
+                                  struct err *err);
 
 void options_done(struct options *o);
 

@@ -15,7 +15,7 @@
 #define SECOND_US 1000000u
 
 struct reporter {
-    const struct reporter_options *options;
+    const struct report_settings *settings;
     struct background *background; /* NULL: this worker never leads */
     struct leader leader;
     struct generator generator;
@@ -36,7 +36,7 @@ static void tell_who_leads(const struct reporter *r, const struct machine *m)
 {
     if (r->leads)
         log_info("this worker reports for the test");
-    else if (r->options->role == LEADER_AUTO && !m->has_index)
+    else if (r->settings->role == LEADER_AUTO && !m->has_index)
         log_info("the master numbers no workers: give one of them --report always for a report");
 }
 
@@ -45,7 +45,7 @@ void reporter_begin(struct reporter *r, const struct machine *m)
     if (r->leads && background_busy(r->background))
         log_warning("another run begins: what was still being read for the report of the last one "
                     "is left out, continuing");
-    r->leads = r->background && leader_reports(r->options->role, m->has_index, m->index);
+    r->leads = r->background && leader_reports(r->settings->role, m->has_index, m->index);
     r->on = true;
     r->over = r->harvested = r->whole_in_object = r->told = r->no_memory = false;
     r->second_us = clock_mono_us();
@@ -169,7 +169,7 @@ static int run_frontiers(struct reporter *r, const struct stats *run, struct fro
         failures += stats_entry_at(run, i)->num_failures;
     }
     return leader_frontiers(&r->leader, background_facts(r->background),
-                            r->options->actors_per_user, requests, failures, ret);
+                            r->settings->actors_per_user, requests, failures, ret);
 }
 
 json_t *reporter_object(struct reporter *r, struct engine *engine, const struct stats *run)
@@ -194,7 +194,7 @@ json_t *reporter_object(struct reporter *r, struct engine *engine, const struct 
         c.facts = background_facts(r->background);
         c.frontiers = run_frontiers(r, run, &frontiers) == 0 ? &frontiers : NULL;
         c.users_source = leader_users(&r->leader).source;
-        c.actors_per_user = r->options->actors_per_user;
+        c.actors_per_user = r->settings->actors_per_user;
         c.actors = background_actors(r->background);
         c.server_flat = background_server_flat(r->background);
     }
@@ -243,14 +243,14 @@ int reporter_finish(struct reporter *r, int signal_fd)
 
 /* --- making ---------------------------------------------------------------------------------- */
 
-int reporter_new(const struct reporter_options *options, struct reporter **ret, struct err *err)
+int reporter_new(const struct report_settings *settings, struct reporter **ret, struct err *err)
 {
     struct reporter *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(err, -ENOMEM, "out of memory");
-    r->options = options;
-    if (options->role != LEADER_NEVER) {
-        int rc = background_new(&options->background, &r->background, err);
+    r->settings = settings;
+    if (settings->role != LEADER_NEVER) {
+        int rc = background_new(&settings->background, &r->background, err);
         if (rc < 0) {
             free(r);
             return rc;

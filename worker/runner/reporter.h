@@ -5,22 +5,14 @@
 #define CICADA_WORKER_RUNNER_REPORTER_H
 
 #include "worker/engine/engine.h"
-#include "worker/report/background.h"
-#include "worker/report/leader.h"
+#include "worker/report/settings.h"
 #include "worker/runner/machine.h"
 #include "worker/stats/stats.h"
 
-/* Borrowed for as long as the reporter lives. */
-struct reporter_options {
-    enum leader_role role;
-    struct background_options background;
-    double actors_per_user;
-};
-
 struct reporter;
 
-/* 0, -ENOMEM, -EMFILE. */
-MUST_USE int reporter_new(const struct reporter_options *options, struct reporter **ret,
+/* The settings are borrowed for as long as the reporter lives. 0, -ENOMEM, -EMFILE. */
+MUST_USE int reporter_new(const struct report_settings *settings, struct reporter **ret,
                           struct err *err);
 void reporter_free(struct reporter *r);
 

@@ -547,7 +547,7 @@ static int begin(struct worker *w, struct err *err)
         if (rc < 0)
             return rc;
     }
-    rc = reporter_new(&o->report, &w->reporter, err);
+    rc = reporter_new(o->report, &w->reporter, err);
     if (rc < 0)
         return rc;
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());

@@ -23,7 +23,7 @@ struct worker_options {
     int signal_fd;           /* a non-blocking signalfd for SIGINT and SIGTERM, or -1 */
     uint64_t file_users;     /* as many have descriptors (engine_raise_file_limit); 0: unknown */
     struct engine_options engine;
-    struct reporter_options report;
+    const struct report_settings *report;
     struct scrape_options metrics;
 };
 

@@ -1,0 +1,60 @@
+#include "worker/cli/commands.h"
+
+#include "worker/cli/help.h"
+
+#include <stdio.h>
+
+#define HELP_MAX_BYTES (1u << 16)
+
+const struct command command_table[] = {
+    {"facts", "[--strict] [FLAG ...]",
+     "Print what the cluster has, as a run would read it, as one JSON object.", command_facts},
+};
+
+const size_t command_count = sizeof command_table / sizeof *command_table;
+
+const struct command *command_find(const char *word)
+{
+    for (size_t i = 0; word && i < command_count; i++) {
+        if (strcmp(word, command_table[i].name) == 0)
+            return &command_table[i];
+    }
+    return NULL;
+}
+
+int command_fail(const struct err *err)
+{
+    (void)fprintf(stderr, "cicada: %s\n", err->text); /* nowhere else to tell it */
+    return err->code == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
+}
+
+static int show_help(void)
+{
+    struct buf text;
+    buf_init(&text, HELP_MAX_BYTES);
+    bool shown = help_add(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
+    buf_done(&text);
+    return shown ? EXIT_DONE : EXIT_FAILED;
+}
+
+int command_begin(char *const argv[], char *const envp[], size_t operand_count,
+                  const char *operands, struct options *ret)
+{
+    struct err err = {0};
+    int status = -1;
+    if (options_read_command(argv, envp, ret, &err) < 0)
+        return command_fail(&err);
+    if (ret->help) {
+        status = show_help();
+    } else if (ret->version) {
+        status = printf("cicada %s\n", CICADA_VERSION) > 0 ? EXIT_DONE : EXIT_FAILED;
+    } else if (ret->operands.count != operand_count) {
+        (void)err_set(&err, -EINVAL, "cicada %s takes %s", argv[0], operands); /* told below */
+        status = command_fail(&err);
+    } else if (log_open(ret->log_level, ret->log_file, &err) < 0) {
+        status = command_fail(&err);
+    }
+    if (status >= 0)
+        options_done(ret);
+    return status;
+}
