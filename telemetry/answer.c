@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 /* "NaN", "+Inf" and "-Inf" are no numbers to num_parse_double either. */
-static bool sample_parse(const json_t *pair, struct answer_sample *ret)
+static bool sample_parse(const json_t *pair, struct query_answer_sample *ret)
 {
     const json_t *when = json_array_get(pair, 0), *text = json_array_get(pair, 1);
     if (!json_is_number(when) || !json_is_string(text))
@@ -20,13 +20,13 @@ static bool sample_parse(const json_t *pair, struct answer_sample *ret)
     struct str digits = {json_string_value(text), json_string_length(text)};
     if (!isfinite(wall_s) || num_parse_double(digits, &value) < 0)
         return false;
-    *ret = (struct answer_sample){wall_s, value};
+    *ret = (struct query_answer_sample){wall_s, value};
     return true;
 }
 
-static int series_add(struct answer *a, json_t *labels, struct answer_series **ret)
+static int series_add(struct query_answer *a, json_t *labels, struct query_answer_series **ret)
 {
-    struct answer_series *s = &a->series[a->count];
+    struct query_answer_series *s = &a->series[a->count];
     s->labels = json_is_object(labels) ? json_incref(labels) : json_object();
     if (!s->labels)
         return -ENOMEM;
@@ -36,7 +36,7 @@ static int series_add(struct answer *a, json_t *labels, struct answer_series **r
 }
 
 /* points: an array of [time, "value"]. */
-static int series_fill(struct answer *a, struct answer_series *s, const json_t *points)
+static int series_fill(struct query_answer *a, struct query_answer_series *s, const json_t *points)
 {
     size_t n = json_array_size(points);
     if (n == 0)
@@ -53,7 +53,8 @@ static int series_fill(struct answer *a, struct answer_series *s, const json_t *
     return 0;
 }
 
-static int series_fill_one(struct answer *a, struct answer_series *s, const json_t *point)
+static int series_fill_one(struct query_answer *a, struct query_answer_series *s,
+                           const json_t *point)
 {
     s->samples = calloc(1, sizeof *s->samples);
     if (!s->samples)
@@ -66,7 +67,7 @@ static int series_fill_one(struct answer *a, struct answer_series *s, const json
 }
 
 /* A vector's members hold "value", a matrix's "values"; one that holds neither is a bad sample. */
-static int parse_list(struct answer *a, const json_t *result, bool matrix, struct err *err)
+static int parse_list(struct query_answer *a, const json_t *result, bool matrix, struct err *err)
 {
     size_t n = json_array_size(result);
     if (n > ANSWER_SERIES_MAX)
@@ -83,7 +84,7 @@ static int parse_list(struct answer *a, const json_t *result, bool matrix, struc
             a->dropped++;
             continue;
         }
-        struct answer_series *s;
+        struct query_answer_series *s;
         int rc = series_add(a, json_object_get(item, "metric"), &s);
         if (rc == 0)
             rc = matrix ? series_fill(a, s, points) : series_fill_one(a, s, points);
@@ -93,16 +94,16 @@ static int parse_list(struct answer *a, const json_t *result, bool matrix, struc
     return 0;
 }
 
-static int parse_scalar(struct answer *a, const json_t *result, struct err *err)
+static int parse_scalar(struct query_answer *a, const json_t *result, struct err *err)
 {
-    struct answer_series *s;
+    struct query_answer_series *s;
     a->series = calloc(1, sizeof *a->series);
     if (!a->series || series_add(a, NULL, &s) < 0 || series_fill_one(a, s, result) < 0)
         return err_set(err, -ENOMEM, "out of memory");
     return 0;
 }
 
-static int parse_data(struct answer *a, const json_t *data, struct err *err)
+static int parse_data(struct query_answer *a, const json_t *data, struct err *err)
 {
     const char *type = json_string_value(json_object_get(data, "resultType"));
     const json_t *result = json_object_get(data, "result");
@@ -119,7 +120,7 @@ static int parse_data(struct answer *a, const json_t *data, struct err *err)
 }
 
 /* Remarks are for a log line: those that find no room are dropped. */
-static void add_remarks(struct answer *a, const json_t *list)
+static void add_remarks(struct query_answer *a, const json_t *list)
 {
     char quoted[LOG_QUOTED_BYTES];
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -146,7 +147,7 @@ static bool add_error_of(struct buf *b, const json_t *root)
                       log_quote(view, what)) == 0;
 }
 
-static int parse_root(struct answer *a, const json_t *root, struct err *err)
+static int parse_root(struct query_answer *a, const json_t *root, struct err *err)
 {
     const char *status = json_string_value(json_object_get(root, "status"));
     add_remarks(a, json_object_get(root, "warnings"));
@@ -175,9 +176,9 @@ static int not_json(struct str body, const json_error_t *e, struct err *err)
     return err_set(err, -EPROTO, "not JSON (line %d, column %d)", e->line, e->column);
 }
 
-int answer_parse(struct str body, struct answer *ret, struct err *err)
+int query_answer_parse(struct str body, struct query_answer *ret, struct err *err)
 {
-    *ret = (struct answer){0};
+    *ret = (struct query_answer){0};
     buf_init(&ret->remarks, ANSWER_REMARKS_BYTES);
     if (body.len > ANSWER_BODY_BYTES)
         return err_set(err, -ERANGE, "an answer of %zu bytes, at most %u are taken", body.len,
@@ -189,7 +190,7 @@ int answer_parse(struct str body, struct answer *ret, struct err *err)
     return rc;
 }
 
-void answer_done(struct answer *a)
+void query_answer_done(struct query_answer *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         json_decref(a->series[i].labels);
@@ -197,10 +198,10 @@ void answer_done(struct answer *a)
     }
     free(a->series);
     buf_done(&a->remarks);
-    *a = (struct answer){0};
+    *a = (struct query_answer){0};
 }
 
-bool answer_add_error(struct buf *b, struct str body)
+bool query_answer_add_error(struct buf *b, struct str body)
 {
     json_t *root = json_loadb(body.len ? body.ptr : "", body.len, 0, NULL);
     bool said = add_error_of(b, root);
@@ -208,13 +209,13 @@ bool answer_add_error(struct buf *b, struct str body)
     return said;
 }
 
-struct str answer_label(const struct answer_series *s, const char *name)
+struct str query_answer_label(const struct query_answer_series *s, const char *name)
 {
     const json_t *value = json_object_get(s->labels, name);
     return (struct str){json_string_value(value), json_string_length(value)};
 }
 
-int answer_pool(const struct answer *a, double **ret_values, size_t *ret_count)
+int query_answer_pool(const struct query_answer *a, double **ret_values, size_t *ret_count)
 {
     size_t n = 0, k = 0;
     for (size_t i = 0; i < a->count; i++)

@@ -13,19 +13,19 @@
 #define ANSWER_SERIES_MAX    100000
 #define ANSWER_REMARKS_BYTES 1024 /* of all remarks together; the rest is dropped */
 
-struct answer_sample {
+struct query_answer_sample {
     double wall_s;
     double value; /* finite */
 };
 
-struct answer_series {
+struct query_answer_series {
     json_t *labels; /* an object of strings; {} for a scalar */
-    struct answer_sample *samples;
+    struct query_answer_sample *samples;
     size_t count; /* may be 0 */
 };
 
-struct answer {
-    struct answer_series *series;
+struct query_answer {
+    struct query_answer_series *series;
     size_t count;
     size_t dropped;     /* samples left out */
     struct buf remarks; /* "'…'; '…'", one line; empty when there were none */
@@ -33,19 +33,21 @@ struct answer {
 
 /* Parse the body of a 2xx answer to an instant query (scalar, vector) or a range query (matrix).
  * 0; -EPROTO with the reason in err: not JSON, an HTML page, "status":"error", a result of another
- * kind; -ERANGE: over the limits above; -ENOMEM. ret is written in any case; answer_done it. */
-MUST_USE int answer_parse(struct str body, struct answer *ret, struct err *err);
-void answer_done(struct answer *a);
+ * kind; -ERANGE: over the limits above; -ENOMEM. ret is written in any case; query_answer_done it.
+ */
+MUST_USE int query_answer_parse(struct str body, struct query_answer *ret, struct err *err);
+void query_answer_done(struct query_answer *a);
 
 /* Why a server said no, from the body of an answer that is not 2xx: "bad_data: 'parse error …'".
  * False, and nothing appended, when the body is no error of a Prometheus server. */
-bool answer_add_error(struct buf *b, struct str body);
+bool query_answer_add_error(struct buf *b, struct str body);
 
 /* A label's value, or "" when the series has none of that name; valid as long as the answer. */
-struct str answer_label(const struct answer_series *s, const char *name);
+struct str query_answer_label(const struct query_answer_series *s, const char *name);
 
 /* All values of all series in one array for the caller to free, NULL when there are none.
  * 0, -ENOMEM. */
-MUST_USE int answer_pool(const struct answer *a, double **ret_values, size_t *ret_count);
+MUST_USE int query_answer_pool(const struct query_answer *a, double **ret_values,
+                               size_t *ret_count);
 
 #endif

@@ -31,7 +31,7 @@ static struct measure single(const struct profile_measurement *m, const struct q
                   m->name, o->answer.count);
         return MEASURE_UNKNOWN;
     }
-    const struct answer_series *s = &o->answer.series[0];
+    const struct query_answer_series *s = &o->answer.series[0];
     return s->count == 1 ? measure_of(s->samples[0].value) : MEASURE_UNKNOWN;
 }
 
@@ -56,7 +56,7 @@ static int take_range(const struct profile_measurement *m, const struct query_ou
 {
     double *values, seen = 0;
     size_t count;
-    if (answer_pool(&o->answer, &values, &count) < 0)
+    if (query_answer_pool(&o->answer, &values, &count) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         values[i] = scaled(m, values[i]);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct process {
-    const struct answer_series *series; /* one of its series, for its labels */
+    const struct query_answer_series *series; /* one of its series, for its labels */
     double first_s, last_s;
     size_t rank; /* 0 is the one to prefer */
 };
@@ -26,19 +26,19 @@ struct packer {
     size_t *process_of; /* by series */
 };
 
-static int label_order(const json_t *labels, const struct answer_series *a,
-                       const struct answer_series *b)
+static int label_order(const json_t *labels, const struct query_answer_series *a,
+                       const struct query_answer_series *b)
 {
     int order = 0;
     for (size_t i = 0; order == 0 && i < json_array_size(labels); i++) {
         const char *name = json_string_value(json_array_get(labels, i));
-        order = str_cmp(answer_label(a, name), answer_label(b, name));
+        order = str_cmp(query_answer_label(a, name), query_answer_label(b, name));
     }
     return order;
 }
 
 /* PACKING_PROCESSES_MAX when there are that many already. */
-static size_t process_of(struct packer *k, const struct answer_series *s)
+static size_t process_of(struct packer *k, const struct query_answer_series *s)
 {
     for (size_t i = 0; i < k->process_count; i++) {
         if (label_order(k->labels, k->processes[i].series, s) == 0)
@@ -50,7 +50,7 @@ static size_t process_of(struct packer *k, const struct answer_series *s)
     return k->process_count++;
 }
 
-static int find_processes(struct packer *k, const struct answer *a)
+static int find_processes(struct packer *k, const struct query_answer *a)
 {
     for (size_t i = 0; i < a->count; i++) {
         size_t at = k->process_of[i] = process_of(k, &a->series[i]);
@@ -93,13 +93,13 @@ static bool is_busy(const json_t *busy, struct str state)
     return false;
 }
 
-static size_t fill_rows(const struct packer *k, const struct answer *a, const char *state,
+static size_t fill_rows(const struct packer *k, const struct query_answer *a, const char *state,
                         const json_t *busy, struct row *rows)
 {
     size_t n = 0;
     for (size_t i = 0; i < a->count; i++) {
-        const struct answer_series *s = &a->series[i];
-        bool counts = is_busy(busy, answer_label(s, state));
+        const struct query_answer_series *s = &a->series[i];
+        bool counts = is_busy(busy, query_answer_label(s, state));
         size_t rank = k->processes[k->process_of[i]].rank;
         for (size_t j = 0; j < s->count; j++, n++)
             rows[n] = (struct row){s->samples[j].wall_s, rank, counts ? s->samples[j].value : 0,
@@ -149,7 +149,7 @@ static int summarise(struct packing *p, struct window steady)
     return 0;
 }
 
-static size_t sample_count(const struct answer *a)
+static size_t sample_count(const struct query_answer *a)
 {
     size_t n = 0;
     for (size_t i = 0; i < a->count; i++)
@@ -157,8 +157,8 @@ static size_t sample_count(const struct answer *a)
     return n;
 }
 
-int packing_of(const struct answer *a, const json_t *process, const char *state, const json_t *busy,
-               struct window steady, struct packing *ret)
+int packing_of(const struct query_answer *a, const json_t *process, const char *state,
+               const json_t *busy, struct window steady, struct packing *ret)
 {
     *ret = (struct packing){0};
     size_t n = sample_count(a);

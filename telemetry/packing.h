@@ -28,7 +28,7 @@ struct packing {
  *   process  labels that tell a process from another; those a series lacks are empty
  *   state    label of the state; busy: the states that count as busy
  * ret is written in any case; packing_done it. 0, -ERANGE (too many processes), -ENOMEM. */
-MUST_USE int packing_of(const struct answer *a, const json_t *process, const char *state,
+MUST_USE int packing_of(const struct query_answer *a, const json_t *process, const char *state,
                         const json_t *busy, struct window steady, struct packing *ret);
 void packing_done(struct packing *p);
 

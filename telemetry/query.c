@@ -121,7 +121,7 @@ static void take_refusal(struct query_outcome *o, const struct http_answer *a)
 {
     struct buf said;
     buf_init(&said, ERR_TEXT_BYTES);
-    bool has = answer_add_error(&said, buf_str(&a->body));
+    bool has = query_answer_add_error(&said, buf_str(&a->body));
     (void)err_set(&o->err, -EPROTO, "%s%s%s", a->error, has ? ": " : "", has ? buf_c(&said) : "");
     buf_done(&said);
 }
@@ -136,10 +136,10 @@ static void take_answer(struct query_outcome *o, const struct http_answer *a)
         take_refusal(o, a);
         return;
     }
-    if (answer_parse(buf_str(&a->body), &o->answer, &o->err) == 0)
+    if (query_answer_parse(buf_str(&a->body), &o->answer, &o->err) == 0)
         return;
-    answer_done(&o->answer);
-    o->answer = (struct answer){0};
+    query_answer_done(&o->answer);
+    o->answer = (struct query_answer){0};
 }
 
 static int fail_all(struct query_outcome *outcomes, size_t count)
@@ -178,6 +178,6 @@ int query_ask(const struct query_access *access, const struct query *queries, si
 
 void query_outcome_done(struct query_outcome *o)
 {
-    answer_done(&o->answer);
+    query_answer_done(&o->answer);
     *o = (struct query_outcome){0};
 }

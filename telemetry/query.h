@@ -31,8 +31,8 @@ struct query {
 };
 
 struct query_outcome {
-    struct answer answer; /* empty when the query failed */
-    struct err err;       /* code 0, or why it failed in one line */
+    struct query_answer answer; /* empty when the query failed */
+    struct err err;             /* code 0, or why it failed in one line */
 };
 
 /* The step wanted, or a larger one that keeps within QUERY_POINTS_MAX points. */

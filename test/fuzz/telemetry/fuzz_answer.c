@@ -14,11 +14,11 @@ static void require(bool holds)
         abort();
 }
 
-static void use(const struct answer *a)
+static void use(const struct query_answer *a)
 {
     double *values;
     size_t count;
-    if (answer_pool(a, &values, &count) < 0)
+    if (query_answer_pool(a, &values, &count) < 0)
         return;
     struct distribution d = distribution_of(values, count);
     require(d.stat[DISTRIBUTION_MIN].known == (count > 0));
@@ -36,16 +36,16 @@ static void use(const struct answer *a)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str body = {(const char *)data, size};
-    struct answer a;
+    struct query_answer a;
     struct err err = {0};
-    if (answer_parse(body, &a, &err) == 0)
+    if (query_answer_parse(body, &a, &err) == 0)
         use(&a);
     else
         require(err.text[0] != '\0');
-    answer_done(&a);
+    query_answer_done(&a);
     struct buf said;
     buf_init(&said, ERR_TEXT_BYTES);
-    (void)answer_add_error(&said, body); /* anything but a crash */
+    (void)query_answer_add_error(&said, body); /* anything but a crash */
     buf_done(&said);
     return 0;
 }

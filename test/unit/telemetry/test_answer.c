@@ -20,11 +20,11 @@ static const char matrix[] =
 static void test_matrix(void **state)
 {
     (void)state;
-    struct answer a;
-    assert_int_equal(answer_parse(str_of(matrix), &a, NULL), 0);
+    struct query_answer a;
+    assert_int_equal(query_answer_parse(str_of(matrix), &a, NULL), 0);
     assert_int_equal(a.count, 2);
-    assert_true(str_eq(answer_label(&a.series[0], "pod"), STR("a")));
-    assert_int_equal(answer_label(&a.series[0], "node").len, 0);
+    assert_true(str_eq(query_answer_label(&a.series[0], "pod"), STR("a")));
+    assert_int_equal(query_answer_label(&a.series[0], "node").len, 0);
     assert_int_equal(a.series[0].count, 2);
     assert_true(a.series[0].samples[1].wall_s == 1700000030);
     assert_true(a.series[0].samples[1].value == 2000);
@@ -32,12 +32,12 @@ static void test_matrix(void **state)
     assert_int_equal(a.dropped, 3);
     double *values;
     size_t count;
-    assert_int_equal(answer_pool(&a, &values, &count), 0);
+    assert_int_equal(query_answer_pool(&a, &values, &count), 0);
     assert_int_equal(count, 2);
     assert_true(values[0] == 1.5 && values[1] == 2000);
     free(values);
-    answer_done(&a);
-    answer_done(&a);
+    query_answer_done(&a);
+    query_answer_done(&a);
 }
 
 static void test_vector_scalar_and_nothing(void **state)
@@ -64,19 +64,19 @@ static void test_vector_scalar_and_nothing(void **state)
         {SUCCESS("vector", "[{\"metric\":{},\"histogram\":[1,{\"count\":\"1\"}]}]"), 0, 0, 1},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct answer a;
+        struct query_answer a;
         struct err err = {0};
         double *values;
         size_t count;
-        if (answer_parse(str_of(cases[i].body), &a, &err) < 0)
+        if (query_answer_parse(str_of(cases[i].body), &a, &err) < 0)
             fail_msg("%s: %s", cases[i].body, err.text);
-        assert_int_equal(answer_pool(&a, &values, &count), 0);
+        assert_int_equal(query_answer_pool(&a, &values, &count), 0);
         if (a.count != cases[i].series || count != cases[i].samples ||
             a.dropped != cases[i].dropped)
             fail_msg("%s: %zu series, %zu samples, %zu dropped", cases[i].body, a.count, count,
                      a.dropped);
         free(values);
-        answer_done(&a);
+        query_answer_done(&a);
     }
 }
 
@@ -104,11 +104,11 @@ static void test_refused_in_one_line(void **state)
         {"{\"status\":\"error\"}", "'error': ''"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct answer a;
+        struct query_answer a;
         struct err err = {0};
-        assert_int_equal(answer_parse(str_of(cases[i].body), &a, &err), -EPROTO);
+        assert_int_equal(query_answer_parse(str_of(cases[i].body), &a, &err), -EPROTO);
         assert_string_equal(err.text, cases[i].reason);
-        answer_done(&a);
+        query_answer_done(&a);
     }
 }
 
@@ -118,16 +118,16 @@ static void test_remarks_are_kept(void **state)
     static const char body[] =
         "{\"status\":\"success\",\"warnings\":[\"one store is \\u0007 down\",3],"
         "\"infos\":[\"not a counter\"],\"data\":{\"resultType\":\"vector\",\"result\":[]}}";
-    struct answer a;
-    assert_int_equal(answer_parse(str_of(body), &a, NULL), 0);
+    struct query_answer a;
+    assert_int_equal(query_answer_parse(str_of(body), &a, NULL), 0);
     assert_string_equal(buf_c(&a.remarks), "'one store is \\x07 down'; 'not a counter'");
-    answer_done(&a);
+    query_answer_done(&a);
 }
 
 static void test_limits(void **state)
 {
     (void)state;
-    struct answer a;
+    struct query_answer a;
     struct err err = {0};
     struct buf b;
     buf_init(&b, ANSWER_BODY_BYTES + 1);
@@ -137,13 +137,13 @@ static void test_limits(void **state)
     for (size_t i = 0; i < ANSWER_SERIES_MAX; i++)
         assert_int_equal(buf_add(&b, STR(",0")), 0);
     assert_int_equal(buf_add(&b, STR("]}}")), 0);
-    assert_int_equal(answer_parse(buf_str(&b), &a, &err), -ERANGE);
+    assert_int_equal(query_answer_parse(buf_str(&b), &a, &err), -ERANGE);
     assert_string_equal(err.text, "100001 series, at most 100000 are taken");
-    answer_done(&a);
+    query_answer_done(&a);
     while (b.len <= ANSWER_BODY_BYTES)
         assert_int_equal(buf_add(&b, STR(" ")), 0);
-    assert_int_equal(answer_parse(buf_str(&b), &a, NULL), -ERANGE);
-    answer_done(&a);
+    assert_int_equal(query_answer_parse(buf_str(&b), &a, NULL), -ERANGE);
+    query_answer_done(&a);
     buf_done(&b);
 }
 
@@ -152,11 +152,11 @@ static void test_error_bodies(void **state)
     (void)state;
     struct buf b;
     buf_init(&b, ERR_TEXT_BYTES);
-    assert_false(answer_add_error(&b, STR("404 page not found")));
-    assert_false(answer_add_error(&b, (struct str){NULL, 0}));
-    assert_false(answer_add_error(&b, STR("{\"status\":\"success\"}")));
+    assert_false(query_answer_add_error(&b, STR("404 page not found")));
+    assert_false(query_answer_add_error(&b, (struct str){NULL, 0}));
+    assert_false(query_answer_add_error(&b, STR("{\"status\":\"success\"}")));
     assert_int_equal(b.len, 0);
-    assert_true(answer_add_error(
+    assert_true(query_answer_add_error(
         &b, STR("{\"status\":\"error\",\"errorType\":\"execution\",\"error\":\"many to many\"}")));
     assert_string_equal(buf_c(&b), "'execution': 'many to many'");
     buf_done(&b);
@@ -167,17 +167,17 @@ static void test_out_of_memory(void **state)
     (void)state;
     json_set_alloc_funcs(malloc, free); /* jansson's allocations fail as well */
     for (unsigned long n = 1;; n++) {
-        struct answer a;
+        struct query_answer a;
         double *values = NULL;
         size_t count;
         alloc_fail_at(n);
-        int rc = answer_parse(str_of(matrix), &a, NULL);
+        int rc = query_answer_parse(str_of(matrix), &a, NULL);
         if (rc == 0)
-            rc = answer_pool(&a, &values, &count);
+            rc = query_answer_pool(&a, &values, &count);
         bool failed = alloc_failed();
         alloc_fail_at(0);
         free(values);
-        answer_done(&a);
+        query_answer_done(&a);
         if (!failed) {
             assert_int_equal(rc, 0);
             break;

@@ -15,14 +15,14 @@
 
 static struct packing pack(const char *body, double start_s, double end_s)
 {
-    struct answer a;
+    struct query_answer a;
     struct packing p;
     json_auto_t *process = json_pack("[s, s]", "exported_instance", "instance");
     json_auto_t *busy = json_pack("[s, s, s]", "partial", "at_capacity", "assigned");
-    assert_int_equal(answer_parse(str_of(body), &a, NULL), 0);
+    assert_int_equal(query_answer_parse(str_of(body), &a, NULL), 0);
     assert_int_equal(
         packing_of(&a, process, "ate_worker_state", busy, (struct window){start_s, end_s}, &p), 0);
-    answer_done(&a);
+    query_answer_done(&a);
     return p;
 }
 
@@ -123,7 +123,7 @@ static void test_too_many_processes(void **state)
 {
     (void)state;
     struct buf b;
-    struct answer a;
+    struct query_answer a;
     struct packing p;
     buf_init(&b, 1u << 20);
     assert_int_equal(
@@ -136,12 +136,12 @@ static void test_too_many_processes(void **state)
                                     i ? "," : "", i),
                          0);
     assert_int_equal(buf_add(&b, STR("]}}")), 0);
-    assert_int_equal(answer_parse(buf_str(&b), &a, NULL), 0);
+    assert_int_equal(query_answer_parse(buf_str(&b), &a, NULL), 0);
     json_auto_t *process = json_pack("[s]", "instance");
     json_auto_t *busy = json_pack("[s]", "partial");
     assert_int_equal(packing_of(&a, process, "state", busy, (struct window){0, 1}, &p), -ERANGE);
     packing_done(&p);
-    answer_done(&a);
+    query_answer_done(&a);
     buf_done(&b);
 }
 
