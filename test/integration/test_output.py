@@ -4,6 +4,7 @@ repeats one.
 """
 import csv
 import gzip
+import html.parser
 import json
 import os
 import random
@@ -358,6 +359,54 @@ def test_html_name(tmp_path):
     assert os.listdir(tmp_path) == ["12-{r}.html"]
 
 
+class Page(html.parser.HTMLParser):
+    """Every element closed in its turn, and what a reader sees."""
+
+    def __init__(self, content):
+        super().__init__()
+        self.open, self.tags, self.text, self.attributes = [], set(), [], []
+        self.feed(content)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.attributes += attributes
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.text.append(data)
+
+
+def test_report_needs_nothing_else_and_obeys_no_name(rng, clock, tmp_path):
+    evil = b"</td></table><script>alert(1)</script><img src=x onerror='alert(2)'>\"&amp;"
+    more = ["slot %s %s" % (hexed(b"<i>"), hexed(evil)), "times 0 700 300"]
+    more += ["threshold %s none 0" % hexed(evil), "exception 1 %s %s %s" % ((hexed(evil),) * 3)]
+    more += ["saturated " + hexed(evil), "point 1700000004 5 3.5 1 2 3", "facts", "interrupted 2 1500000"]
+    run, folder = folder_of(rng, clock, tmp_path, "name=" + evil.decode().replace("/", "|"), "tag=<b>", more=more)
+    content = (folder / "report.html").read_text()
+    page = Page(content)
+    assert not page.tags & {"script", "img", "link", "iframe", "object", "a"}
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name in ("src", "href")]
+    assert "url(" not in content and "@import" not in content and "default-src 'none'" in content
+    assert page.text.count(evil.decode()) >= 3
+    for name in run.names:  # as shown: without what HTML forbids
+        shown = re.sub("[\x00-\x08\x0b-\x1f\x7f-\x9f]", "\N{REPLACEMENT CHARACTER}", text(name))
+        if any(key[1] == text(name) for key in run.stats.entries):
+            assert shown in page.text
+    words = " ".join(page.text)
+    for said in ("1.5 s", "saturated: it was the bottleneck", "n2-standard-4", "cluster_packing_p50", "first byte", "not met"):
+        assert said in words
+
+
 # --- faults -------------------------------------------------------------------------------------
 
 
@@ -442,6 +491,31 @@ def test_merged_parts_are_the_whole(rng, clock, tmp_path):
     assert [point[0] for point in merged["history"]] == [point[0] for point in kept["history"]]
     assert merged["history"][-1][3:5] == [0, 0]  # points of ticks hold no counts here
     assert strict_json((tmp_path / "merged" / "status.json").read_text()) == {"locust_exit_code": 0, "stats_generated": True}
+
+
+def test_the_command_merges(rng, clock, tmp_path):
+    cicada = os.environ.get("CICADA", os.path.join(ROOT, "build", "cicada"))
+    if cicada == "python":
+        pytest.skip("Locust's worker has no such command")
+    folder_of(rng, clock, tmp_path)
+
+    def run(*arguments):
+        return subprocess.run([cicada, "merge", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              encoding="utf-8", timeout=60)
+    done = run("r", "r", "--out", "twice")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    once, twice = [strict_json(gzip.decompress((tmp_path / d / "histograms.json.gz").read_bytes())) for d in ("r", "twice")]
+    assert twice["requests"]["started"] == 2 * once["requests"]["started"]
+    assert run("r", "--out=again").returncode == 0 and (tmp_path / "again" / "report.html").exists()
+    assert run("--help").stdout == "usage: cicada merge DIR... --out DIR\n"
+    for arguments, fault in [(["r"], "cicada merge: --out names the folder for the whole"),
+                             (["r", "--out"], "cicada merge: --out names the folder for the whole"),
+                             (["r", "--outt", "x"], "cicada merge: unknown flag '--outt'"),
+                             (["--out", "x"], "merge: give 1 to 10000 folders of results"),
+                             (["r", "--out", "r"], "merge: r is both read and written"),
+                             (["none", "--out", "x"], "none/histograms.json.gz: No such file or directory")]:
+        done = run(*arguments)
+        assert (done.returncode, done.stderr) == (2, "cicada: %s\n" % fault)
 
 
 def test_merge_refuses_what_it_cannot_read(tmp_path):

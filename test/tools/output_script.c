@@ -49,6 +49,7 @@ struct script {
     struct report_actors *actors;
     struct cluster_facts facts;
     struct frontiers frontiers;
+    json_t *server_flat, *server_document;
     uint64_t requests, failures;
     char kept[1u << 20]; /* texts that last until the end */
     size_t kept_bytes;
@@ -192,9 +193,11 @@ static void add_facts(struct script *s)
     s->report.frontiers = &s->frontiers;
     s->report.users_source = USERS_SOURCE_LOCAL;
     s->report.actors_per_user = 1;
-    s->report.server_flat = json_pack("{s:s,s:n,s:s}", "cluster_packing_p50", "0.75",
-                                      "cluster_packing_p90", "restore_p50_s", "0.0312");
-    s->report.server_document = json_pack("{s:{s:s}}", "metadata", "profile", "substrate");
+    s->server_flat = json_pack("{s:s,s:n,s:s}", "cluster_packing_p50", "0.75",
+                               "cluster_packing_p90", "restore_p50_s", "0.0312");
+    s->server_document = json_pack("{s:{s:s}}", "metadata", "profile", "substrate");
+    s->report.server_flat = s->server_flat;
+    s->report.server_document = s->server_document;
 }
 
 static void phase(struct script *s)
@@ -370,6 +373,8 @@ int main(int argc, char **argv)
     int exit_code = run(s, argv);
     stats_free(s->stats);
     cluster_facts_done(&s->facts);
+    json_decref(s->server_flat);
+    json_decref(s->server_document);
     profile_done(&the_profile);
     free(s->history.points);
     free(s->actors);

@@ -9,6 +9,8 @@
 const struct command command_table[] = {
     {"facts", "[--strict] [FLAG ...]",
      "Print what the cluster has, as a run would read it, as one JSON object.", command_facts},
+    {"merge", "DIR... --out DIR", "Add up results folders of several workers or runs without loss.",
+     command_merge},
 };
 
 const size_t command_count = sizeof command_table / sizeof *command_table;

@@ -38,5 +38,6 @@ int command_begin(char *const argv[], char *const envp[], size_t operand_count,
                   const char *operands, struct options *ret);
 
 command_run command_facts;
+command_run command_merge;
 
 #endif

@@ -6,7 +6,7 @@
 #define HEIGHT 100
 
 const char chart_css[] =
-    ".chart{margin:0 0 1.5rem}"
+    ".chart{margin:0 0 2.2rem}"
     ".chart figcaption{display:flex;flex-wrap:wrap;gap:.25rem 1rem;align-items:baseline}"
     ".chart figcaption b{font-weight:600}"
     ".key{color:var(--muted);white-space:nowrap}"

@@ -44,7 +44,7 @@ const char html_css[] =
     "footer{color:var(--muted);font-size:.8125rem;border-top:1px solid var(--line);"
     "padding-top:.6rem}"
     "@media (max-width:40rem){body{padding:.8rem}th,td{padding:.3rem .4rem}}"
-    "@media print{body{max-width:none;padding:0;font-size:9pt}.scroll{overflow:visible}"
-    "table{font-size:7.5pt}th,td{padding:.15rem .3rem}td.long{min-width:0}"
+    "@media print{html{font-size:10.5px}body{max-width:none;padding:0}"
+    ".scroll{overflow:visible}th,td{padding:.2rem .4rem}"
     "tr,figure,.tiles{break-inside:avoid}h2{break-after:avoid}"
     "*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}";
