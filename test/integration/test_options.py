@@ -39,8 +39,9 @@ for action in get_parser()._actions:
         print(names[-1], names[0] if len(names) > 1 else "", action.env_var or "",
               "1" if action.nargs is None else str(action.nargs), sep="\t")
 """
-NUMBERS = ["worker", "headless", "reset_stats", "master_port", "stop_timeout", "processes"]
-TEXTS = ["master_host", "locustfile", "host", "logfile"]
+NUMBERS = ["worker", "headless", "reset_stats", "master_port", "stop_timeout", "processes", "num_users", "run_time",
+           "exit_code_on_error", "stats_history_enabled", "print_stats", "only_summary", "json"]
+TEXTS = ["master_host", "locustfile", "host", "logfile", "csv_prefix", "html_file", "json_file"]
 LISTS = ["tags", "exclude_tags", "user_classes"]
 
 # long name: letter, abbreviation, environment variable, good values, bad values
@@ -54,17 +55,25 @@ VALUES = {
     "--stop-timeout": ("-s", "--st", "LOCUST_STOP_TIMEOUT", ["0", "10", "10s", "1m", "1h20m", "2h5s"], ["1.5", "10 s", "s"]),
     "--processes": ("", "--proc", "LOCUST_PROCESSES", ["-1", "0", "4"], ["four"]),
     "--web-port": ("-P", "--web-por", "LOCUST_WEB_PORT", ["8089"], []),
-    "--users": ("-u", "--users", "LOCUST_USERS", ["5"], []),
-    "--csv": ("", "--csv", "LOCUST_CSV", ["out"], []),
+    "--users": ("-u", "--us", "LOCUST_USERS", ["5", "0", " 7"], ["x", "1.5"]),
+    "--spawn-rate": ("-r", "--sp", "LOCUST_SPAWN_RATE", ["5", "0.25", "1e2"], ["0", "-1", "inf", "nan", "fast"]),
+    "--run-time": ("-t", "--ru", "LOCUST_RUN_TIME", ["5", "1m30s", "2h"], ["1 m", "1.5"]),
+    "--exit-code-on-error": ("", "--exi", "LOCUST_EXIT_CODE_ON_ERROR", ["0", "255"], ["x"]),
+    "--csv": ("", "--csv", "LOCUST_CSV", ["out", "a/b c"], []),
+    "--html": ("", "--ht", "LOCUST_HTML", ["r.html", "{u}"], []),
+    "--json-file": ("", "--json-", "", ["out"], []),
 }
 SWITCHES = {
     "--headless": ("--headl", "LOCUST_HEADLESS"),
     "--reset-stats": ("--res", "LOCUST_RESET_STATS"),
     "--only-summary": ("--only", "LOCUST_ONLY_SUMMARY"),
+    "--csv-full-history": ("--csv-", "LOCUST_CSV_FULL_HISTORY"),
+    "--print-stats": ("--pri", "LOCUST_PRINT_STATS"),
+    "--json": ("--json", ""),
     "--enable-rebalancing": ("--en", ""),
 }
 LIST_FLAGS = {"--tags": ("-T", "--ta", "LOCUST_TAGS"), "--exclude-tags": ("-E", "--exc", "LOCUST_EXCLUDE_TAGS")}
-IGNORED = ["web-port", "users", "csv", "only-summary", "enable-rebalancing"]  # we do not look at their values
+IGNORED = ["web-port", "enable-rebalancing"]  # we do not look at their values
 WORDS = ["a", "b c", "-1", "-", "d=e", "[f]", "'g'", '"h"', "i#j", ";k"]
 LIST_TEXTS = ["a", "[]", "[a]", "[a, b]", '["a", "b,c"]', "[1, 2.5, true]", "", "[a,]", "[ a b , c ]", '["a"', "[-1, x]"]
 
@@ -106,7 +115,7 @@ def arguments(r, short):
 def environment(r, short):
     env = {}
     for _, _, variable, good, bad in VALUES.values():
-        if r.random() < 0.15:
+        if variable and r.random() < 0.15:
             env[variable] = draw(r, good, bad, short)
     for _, variable in SWITCHES.values():
         if variable and r.random() < 0.2:
@@ -173,13 +182,16 @@ def write(path, text):
 
 
 def from_locust(cases):
-    child = subprocess.run([sys.executable, "-c", LOCUST, ",".join(NUMBERS + TEXTS + LISTS + ["loglevel"])],
+    child = subprocess.run([sys.executable, "-c", LOCUST, ",".join(NUMBERS + TEXTS + LISTS + ["loglevel", "spawn_rate"])],
                            input=json.dumps(cases), stdout=subprocess.PIPE, check=True, text=True)
     for options in json.loads(child.stdout):
         if isinstance(options, str):
             yield None, options
             continue
         expected = {name: [str(int(options[name] or 0))] for name in NUMBERS}
+        if options["num_users"] is None:
+            expected["num_users"] = ["-1"]
+        expected["spawn_rate"] = ["%g" % (options["spawn_rate"] or 0)]
         expected.update({name: [options[name] or ""] for name in TEXTS})
         expected.update({name: [str(x) for x in options[name] or []] for name in LISTS})
         expected["loglevel"] = [str(LEVELS.index(options["loglevel"]))]

@@ -60,6 +60,17 @@ int main(int argc, char *argv[])
     print_number("loglevel", o.log_level);
     print_number("stop_timeout", (int64_t)o.stop_timeout_s);
     print_number("processes", o.processes);
+    print_number("num_users", o.users);
+    print_number("run_time", (int64_t)o.run_time_s);
+    print_number("exit_code_on_error", o.exit_code_on_error);
+    print_number("stats_history_enabled", o.csv_full_history);
+    print_number("print_stats", o.print_stats);
+    print_number("only_summary", o.only_summary);
+    print_number("json", o.json);
+    print_text("csv_prefix", o.csv_prefix);
+    print_text("html_file", o.html_file);
+    print_text("json_file", o.json_file);
+    printf("spawn_rate\t%g\n", o.spawn_rate);
     print_list("tags", &o.tags);
     print_list("exclude_tags", &o.exclude_tags);
     print_list("user_classes", &o.user_classes);

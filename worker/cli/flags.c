@@ -3,6 +3,9 @@
 #include "worker/cli/options.h"
 
 #define FIELD(field) .use = FLAG_USED, .at = offsetof(struct options, field)
+#define OF_WORKER    .group = FLAG_GROUP_WORKER, .run = FLAG_RUN_WORKER
+#define OF_HEADLESS  .group = FLAG_GROUP_HEADLESS, .run = FLAG_RUN_HEADLESS
+#define OF_OUTPUT    .group = FLAG_GROUP_OUTPUT, .run = FLAG_RUN_HEADLESS
 
 const struct flag flag_table[] = {
     /* what is run */
@@ -20,31 +23,97 @@ const struct flag flag_table[] = {
      "Forget what was measured when all users are spawned. Give it to the master too.", FLAG_SWITCH,
      FIELD(reset_stats), .group = FLAG_GROUP_LOAD},
 
+    /* a run of its own */
+    {"--headless", NULL, "LOCUST_HEADLESS", NULL, "Make the load from here, without a master.",
+     FLAG_SWITCH, FIELD(headless), OF_HEADLESS},
+    {"--users", "-u", "LOCUST_USERS", "N",
+     "Users at the same time. On a terminal w and W add 1 and 10 users, s and S stop as many. "
+     "Default: 1.",
+     FLAG_NUMBER, FIELD(users), OF_HEADLESS, .min = 0, .max = OPTIONS_MAX_USERS},
+    {"--spawn-rate", "-r", "LOCUST_SPAWN_RATE", "RATE", "Users to start a second. Default: 1.",
+     FLAG_RATE, FIELD(spawn_rate), OF_HEADLESS},
+    {"--run-time", "-t", "LOCUST_RUN_TIME", "TIME",
+     "Stop after so long, as 300s, 20m or 1h30m. Default: run until CTRL-C.", FLAG_TIMESPAN,
+     FIELD(run_time_s), OF_HEADLESS},
+    {"--iterations", NULL, "CICADA_ITERATIONS", "N",
+     "Stop when all users together have done so many tasks.", FLAG_NUMBER, FIELD(iterations),
+     OF_HEADLESS, .min = 1, .max = INT64_MAX},
+    {"--exit-code-on-error", NULL, "LOCUST_EXIT_CODE_ON_ERROR", "N",
+     "Exit status when there was any failure. Default: 1.", FLAG_NUMBER, FIELD(exit_code_on_error),
+     OF_HEADLESS, .min = 0, .max = 255},
+    {"--threshold", NULL, "CICADA_THRESHOLD", "TEXT",
+     "What the run must keep to, or the exit status is 99: 'p95 < 300', 'failure_ratio < 1 %', "
+     "'GET /items: avg < 100 steady', 'failures < 50 abort after 10s'. May be given many times.",
+     FLAG_REPEATED, FIELD(thresholds), OF_HEADLESS},
+    {"--fail-if-saturated", NULL, "CICADA_FAIL_IF_SATURATED", NULL,
+     "Exit status 98 when this generator was the bottleneck.", FLAG_SWITCH,
+     FIELD(fail_if_saturated), OF_HEADLESS},
+
+    /* what it leaves behind */
+    {"--csv", NULL, "LOCUST_CSV", "PREFIX",
+     "Write PREFIX_stats.csv, PREFIX_stats_history.csv, PREFIX_failures.csv and "
+     "PREFIX_exceptions.csv.",
+     FLAG_TEXT, FIELD(csv_prefix), OF_OUTPUT},
+    {"--csv-full-history", NULL, "LOCUST_CSV_FULL_HISTORY", NULL,
+     "A row for each entry in the history, not for all together only.", FLAG_SWITCH,
+     FIELD(csv_full_history), OF_OUTPUT},
+    {"--html", NULL, "LOCUST_HTML", "FILE",
+     "Write a report page. {u}, {r} and {t} in the name stand for users, spawn rate and run time.",
+     FLAG_TEXT, FIELD(html_file), OF_OUTPUT},
+    {"--json", NULL, NULL, NULL, "Print the final stats as JSON on stdout.", FLAG_SWITCH,
+     FIELD(json), OF_OUTPUT},
+    {"--json-file", NULL, NULL, "NAME", "Write them to NAME.json.", FLAG_TEXT, FIELD(json_file),
+     OF_OUTPUT},
+    {"--results-dir", NULL, "CICADA_RESULTS_DIR", "DIR", "Write everything into this folder.",
+     FLAG_TEXT, FIELD(results_dir), OF_OUTPUT},
+    {"--dest", NULL, "CICADA_DEST", "DIR",
+     "The same, into DIR/runs/NAME/run_date=DATE/run_ts=TIME/run_tag=TAG. Needs --name and --tag.",
+     FLAG_TEXT, FIELD(dest), OF_OUTPUT},
+    {"--name", NULL, "CICADA_NAME", "NAME", "Name of the test in the results.", FLAG_TEXT,
+     FIELD(test_name), OF_OUTPUT},
+    {"--test-name", NULL, "CICADA_TEST_NAME", "NAME", "The same as --name.", FLAG_TEXT,
+     FIELD(test_name), OF_OUTPUT},
+    {"--tag", NULL, "CICADA_TAG", "TAG",
+     "Tag of this run in the results. (Which tasks run is said by --tags.)", FLAG_TEXT, FIELD(tag),
+     OF_OUTPUT},
+    {"--print-stats", NULL, "LOCUST_PRINT_STATS", NULL,
+     "Print plain tables every two seconds also on a terminal.", FLAG_SWITCH, FIELD(print_stats),
+     OF_OUTPUT},
+    {"--only-summary", NULL, "LOCUST_ONLY_SUMMARY", NULL, "Print the tables at the end only.",
+     FLAG_SWITCH, FIELD(only_summary), OF_OUTPUT},
+
     /* the worker */
     {"--worker", NULL, "LOCUST_MODE_WORKER", NULL, "Attach to a Locust master as its worker.",
      FLAG_SWITCH, FIELD(worker), .group = FLAG_GROUP_WORKER},
     {"--master-host", NULL, "LOCUST_MASTER_NODE_HOST", "HOST",
      "Name or address of the master. Default: 127.0.0.1.", FLAG_TEXT, FIELD(master_host),
-     .group = FLAG_GROUP_WORKER},
+     OF_WORKER},
     {"--master-port", NULL, "LOCUST_MASTER_NODE_PORT", "PORT",
-     "The master's port for workers. Default: 5557.", FLAG_NUMBER, FIELD(master_port),
-     .group = FLAG_GROUP_WORKER, .min = 1, .max = 65535},
+     "The master's port for workers. Default: 5557.", FLAG_NUMBER, FIELD(master_port), OF_WORKER,
+     .min = 1, .max = 65535},
     {"--master-timeout", NULL, "CICADA_MASTER_TIMEOUT", "TIME",
      "Give up after so long without a master; 0: never. Default: 5m.", FLAG_TIMESPAN,
-     FIELD(master_timeout_s), .group = FLAG_GROUP_WORKER},
+     FIELD(master_timeout_s), OF_WORKER},
     {"--threads", NULL, "CICADA_THREADS", "N",
      "Threads that make load. Default: one for each CPU this process may use.", FLAG_NUMBER,
-     FIELD(threads), .group = FLAG_GROUP_WORKER, .min = 1, .max = OPTIONS_MAX_THREADS},
+     FIELD(threads), .group = FLAG_GROUP_LOAD, .min = 1, .max = OPTIONS_MAX_THREADS},
     {"--processes", NULL, "LOCUST_PROCESSES", "N",
      "Locust's way of using several cores: taken as --threads, -1 as all of them. To the master "
      "this process is one worker.",
-     FLAG_NUMBER, FIELD(processes), .group = FLAG_GROUP_WORKER, .min = -1,
+     FLAG_NUMBER, FIELD(processes), .group = FLAG_GROUP_LOAD, .min = -1,
      .max = OPTIONS_MAX_THREADS},
 
     {"--engine", NULL, "CICADA_ENGINE", "NAME",
      "Who speaks HTTP: 'fast' is our own HTTP/1.1, 'curl' is libcurl, 'auto' takes fast where it "
      "can. Default: auto.",
-     FLAG_TEXT, FIELD(engine), .group = FLAG_GROUP_WORKER},
+     FLAG_TEXT, FIELD(engine), .group = FLAG_GROUP_LOAD},
+
+    {"--source-address", NULL, "CICADA_SOURCE_ADDRESS", "ADDRESS",
+     "Local IPv4 or IPv6 address to connect from. Given several times, they take turns.",
+     FLAG_REPEATED, FIELD(source_addresses), .group = FLAG_GROUP_LOAD},
+    {"--phases", NULL, "CICADA_PHASES", NULL,
+     "Measure the parts of each request: name look-up, connect, TLS, first byte, body.",
+     FLAG_SWITCH, FIELD(phases), .group = FLAG_GROUP_LOAD},
 
     {"--metrics-port", NULL, "CICADA_METRICS_PORT", "PORT",
      "Serve /metrics for Prometheus, /healthz and /readyz there; 0: any free port.", FLAG_NUMBER,
@@ -140,15 +209,6 @@ const struct flag flag_table[] = {
     {"--version", "-V", NULL, NULL, "Print the version and exit.", FLAG_SWITCH, FIELD(version),
      .group = FLAG_GROUP_OTHER},
 
-    /* standalone runs */
-    {"--headless", NULL, "LOCUST_HEADLESS", NULL, NULL, FLAG_SWITCH, FIELD(headless),
-     .group = FLAG_GROUP_OTHER},
-    {"--users", "-u", "LOCUST_USERS", .kind = FLAG_NUMBER, .use = FLAG_IGNORED},
-    {"--spawn-rate", "-r", "LOCUST_SPAWN_RATE", .kind = FLAG_TEXT, .use = FLAG_IGNORED},
-    {"--run-time", "-t", "LOCUST_RUN_TIME", .kind = FLAG_TIMESPAN, .use = FLAG_IGNORED},
-    {"--exit-code-on-error", NULL, "LOCUST_EXIT_CODE_ON_ERROR", .kind = FLAG_NUMBER,
-     .use = FLAG_IGNORED},
-
     /* what would make another process of it */
     {"--master", NULL, "LOCUST_MODE_MASTER",
      .text = "cicada is a worker: the master is Locust's own ('locust --master')",
@@ -190,14 +250,6 @@ const struct flag flag_table[] = {
     {"--headful", NULL, "LOCUST_HEADFUL", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
     {"--autostart", NULL, "LOCUST_AUTOSTART", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
     {"--autoquit", NULL, "LOCUST_AUTOQUIT", .kind = FLAG_NUMBER, .use = FLAG_IGNORED},
-    {"--csv", NULL, "LOCUST_CSV", .kind = FLAG_TEXT, .use = FLAG_IGNORED},
-    {"--csv-full-history", NULL, "LOCUST_CSV_FULL_HISTORY", .kind = FLAG_SWITCH,
-     .use = FLAG_IGNORED},
-    {"--print-stats", NULL, "LOCUST_PRINT_STATS", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
-    {"--only-summary", NULL, "LOCUST_ONLY_SUMMARY", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
-    {"--html", NULL, "LOCUST_HTML", .kind = FLAG_TEXT, .use = FLAG_IGNORED},
-    {"--json", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
-    {"--json-file", .kind = FLAG_TEXT, .use = FLAG_IGNORED},
     {"--skip-log-setup", NULL, "LOCUST_SKIP_LOG_SETUP", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
     {"--profile", .kind = FLAG_TEXT, .use = FLAG_IGNORED},
     {"--otel", NULL, "LOCUST_ENABLE_OPENTELEMETRY", .kind = FLAG_SWITCH, .use = FLAG_IGNORED},
@@ -237,18 +289,17 @@ const struct flag *flag_find_key(struct str key)
     return NULL;
 }
 
-/* One of our own, which Locust does not have. */
-static bool is_ours(const struct flag *f)
+bool flag_is_own(const struct flag *f)
 {
     return f->env && str_starts(str_of(f->env), STR("CICADA_"));
 }
 
-static size_t find_prefix(struct str prefix, bool ours, const struct flag **ret)
+static size_t find_prefix(struct str prefix, bool own, const struct flag **ret)
 {
     size_t found = 0;
     for (size_t i = 0; i < flag_count; i++) {
         const struct flag *f = &flag_table[i];
-        if (f->use == FLAG_GONE || is_ours(f) != ours || !str_starts(str_of(f->name), prefix))
+        if (f->use == FLAG_GONE || flag_is_own(f) != own || !str_starts(str_of(f->name), prefix))
             continue;
         if (found++ == 0)
             *ret = f;

@@ -28,8 +28,13 @@ enum flag_use {
     FLAG_GONE,    /* as ignored; no longer in Locust, so it takes part in no abbreviation */
 };
 
+/* In which kind of run it has a meaning; in the other one it is ignored with one line. */
+enum flag_run { FLAG_RUN_ANY, FLAG_RUN_WORKER, FLAG_RUN_HEADLESS };
+
 enum flag_group {
     FLAG_GROUP_LOAD,
+    FLAG_GROUP_HEADLESS,
+    FLAG_GROUP_OUTPUT,
     FLAG_GROUP_WORKER,
     FLAG_GROUP_METRICS,
     FLAG_GROUP_REPORT,
@@ -50,6 +55,7 @@ struct flag {
     enum flag_kind kind;
     enum flag_use use;
     enum flag_group group;
+    enum flag_run run;
     size_t at; /* offset of its field in struct options, when used */
     int64_t min, max;
 };
@@ -64,9 +70,12 @@ const struct flag *flag_find(struct str name);
 const struct flag *flag_find_key(struct str key);
 
 /* As argparse abbreviates: how many long names begin with prefix, the first of them in *ret
- * (untouched when none does). A flag of our own never makes an abbreviation of Locust's ambiguous:
- * it counts only where none of Locust's begins so. */
+ * (untouched when none does). Our own names count only when none of Locust's begins so: what is
+ * short for Locust stays it. */
 size_t flag_find_prefix(struct str prefix, const struct flag **ret);
+
+/* Not one of Locust's? */
+bool flag_is_own(const struct flag *f);
 
 /* The long name that resembles text ("--wroker", or a key "wroker") most, or NULL. */
 const struct flag *flag_nearest(struct str text);

@@ -8,22 +8,26 @@
 #define COLUMNS     80
 #define TEXT_COLUMN 26
 
-static const char *const titles[FLAG_GROUPS] = {"What is run", "Worker", "Metrics", "Report",
-                                                "Tags",        "Log",    "Other"};
+static const char *const titles[FLAG_GROUPS] = {"What is run", "Headless run", "Files and console",
+                                                "Worker",      "Metrics",      "Report",
+                                                "Tags",        "Log",          "Other"};
 
 static const char before[] =
-    "Usage: cicada --worker --master-host HOST -f SCENARIO [FLAG ...]\n"
-    "       cicada --worker --master-host HOST http://HOST/PATH [FLAG ...]\n"
+    "Usage: cicada --headless -u USERS -t TIME http://HOST/PATH [FLAG ...]\n"
+    "       cicada --headless -f SCENARIO [FLAG ...]\n"
+    "       cicada --worker --master-host HOST -f SCENARIO [FLAG ...]\n"
     "\n"
-    "A load worker for a Locust master. It takes the flags, environment variables and\n"
-    "configuration files of 'locust --worker'.\n";
+    "A load generator with Locust's flags, environment variables and configuration\n"
+    "files: on its own as 'locust --headless', or for a master as 'locust --worker'.\n";
 
 static const char after[] =
     "\n"
     "A flag wins over its environment variable [in brackets], which wins over the\n"
     "configuration files (lines of 'name = value').\n"
     "\n"
-    "Exit status: 0 done, 1 the run failed, 2 wrong usage.\n";
+    "Exit status: 0 done; 1 the run failed, or a headless run had failures (see\n"
+    "--exit-code-on-error); 2 wrong usage; 98 saturated (--fail-if-saturated);\n"
+    "99 a threshold was not met.\n";
 
 /* Append the words of text between the columns from and COLUMNS; *column is where the last line
  * ended. */
@@ -90,8 +94,8 @@ static int add_commands(struct buf *out)
 static int add_ignored(struct buf *out)
 {
     size_t column = 0;
-    int rc = buf_add(out, STR("\nLocust's flags that have no meaning for a worker are accepted and "
-                              "ignored:\n"));
+    int rc =
+        buf_add(out, STR("\nLocust's flags that have no meaning here are accepted and ignored:\n"));
     for (size_t i = 0; rc == 0 && i < flag_count; i++) {
         if (flag_table[i].use == FLAG_IGNORED)
             rc = add_words(out, str_of(flag_table[i].name), 2, &column);

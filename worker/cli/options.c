@@ -23,13 +23,21 @@ struct kept {
     char text[];
 };
 
+/* A flag that may have to be told about; in which words is known when the kind of run is. */
+struct mention {
+    const struct flag *flag;
+    const char *where;
+    const char *what; /* NULL: it has no meaning in this kind of run */
+};
+
 struct parse {
     struct options *o;
     struct err *err;
-    bool command;                    /* of a command's own, not a run */
-    unsigned layer;                  /* 1 is the command line */
-    unsigned set_by[FLAG_MAX_COUNT]; /* the layer, or 0 */
-    bool noticed[FLAG_MAX_COUNT];    /* one notice for a flag is enough */
+    bool command;                            /* of a command's own, not a run */
+    unsigned layer;                          /* 1 is the command line */
+    unsigned set_by[FLAG_MAX_COUNT];         /* the layer, or 0 */
+    struct mention mentions[FLAG_MAX_COUNT]; /* the first of each flag */
+    size_t mention_count;
     char quoted[LOG_QUOTED_BYTES];
 };
 
@@ -74,6 +82,8 @@ void options_done(struct options *o)
     list_clear(&o->prometheus_headers);
     list_clear(&o->telemetry_vars);
     list_clear(&o->operands);
+    list_clear(&o->source_addresses);
+    list_clear(&o->thresholds);
     list_clear(&o->notices);
     while (o->memory) {
         struct kept *k = o->memory;
@@ -149,9 +159,14 @@ static int set_value(struct parse *p, const struct flag *f, const char *where, s
     return 0;
 }
 
+/* The flag's place in set_by; two names of one field have the same. */
 static size_t index_of(const struct flag *f)
 {
-    return (size_t)(f - flag_table);
+    size_t i = 0;
+    while (&flag_table[i] != f &&
+           !(f->use == FLAG_USED && flag_table[i].use == FLAG_USED && flag_table[i].at == f->at))
+        i++;
+    return i;
 }
 
 /* May this layer set the flag? Marks it as set by it. */
@@ -164,14 +179,17 @@ static bool claim(struct parse *p, const struct flag *f)
     return true;
 }
 
-static int notice(struct parse *p, const struct flag *f, const char *where, const char *what)
+static int mention(struct parse *p, const struct flag *f, const char *where, const char *what)
 {
-    if (p->noticed[index_of(f)])
-        return 0;
-    char line[ERR_TEXT_BYTES];
-    (void)snprintf(line, sizeof line, "%s %s, ignoring", where, what); /* cut by a long file name */
-    p->noticed[index_of(f)] = true;
-    return list_add(p->o, &p->o->notices, str_of(line)) < 0 ? out_of_memory(p) : 0;
+    for (size_t i = 0; i < p->mention_count; i++) {
+        if (p->mentions[i].flag == f)
+            return 0; /* one notice for a flag is enough */
+    }
+    const char *kept = keep(p->o, str_of(where));
+    if (!kept)
+        return out_of_memory(p);
+    p->mentions[p->mention_count++] = (struct mention){f, kept, what};
+    return 0;
 }
 
 /* A flag was given. *ret_use tells whether its value matters. */
@@ -180,9 +198,33 @@ static int give(struct parse *p, const struct flag *f, const char *where, bool *
     *ret_use = f->use == FLAG_USED;
     if (f->use == FLAG_REFUSED)
         return err_set(p->err, -EINVAL, "%s: %s", where, f->text);
-    if (f->use == FLAG_USED)
-        return 0;
-    return notice(p, f, where, "has no meaning for a worker");
+    return f->use == FLAG_USED && f->run == FLAG_RUN_ANY ? 0 : mention(p, f, where, NULL);
+}
+
+/* Has the flag no meaning in the run that was asked for? */
+static bool is_idle(const struct options *o, const struct flag *f)
+{
+    return f->use != FLAG_USED || (f->run == FLAG_RUN_WORKER && !o->worker) ||
+           (f->run == FLAG_RUN_HEADLESS && o->worker);
+}
+
+/* The lines for the log, in the order in which the flags were given. */
+static int tell(struct parse *p)
+{
+    for (size_t i = 0; i < p->mention_count; i++) {
+        const struct mention *m = &p->mentions[i];
+        char line[ERR_TEXT_BYTES];
+        const char *what = m->what        ? m->what
+                           : p->o->worker ? "has no meaning for a worker"
+                                          : "has no meaning in a headless run";
+        if (!m->what && !is_idle(p->o, m->flag))
+            continue;
+        (void)snprintf(line, sizeof line, "%s %s, ignoring", m->where,
+                       what); /* a long name is cut */
+        if (list_add(p->o, &p->o->notices, str_of(line)) < 0)
+            return out_of_memory(p);
+    }
+    return 0;
 }
 
 /* --- the command line ----------------------------------------------------------------------------
@@ -224,12 +266,13 @@ static int unknown_flag(struct parse *p, struct str name)
                    nearest ? "'?" : "");
 }
 
-static int ambiguous_flag(struct parse *p, struct str name)
+static int ambiguous_flag(struct parse *p, struct str name, bool own)
 {
     char names[256];
     size_t used = 0;
     for (size_t i = 0; i < flag_count && used < sizeof names; i++) {
-        if (flag_table[i].use != FLAG_GONE && str_starts(str_of(flag_table[i].name), name))
+        const struct flag *f = &flag_table[i];
+        if (f->use != FLAG_GONE && flag_is_own(f) == own && str_starts(str_of(f->name), name))
             used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
                                      flag_table[i].name);
     }
@@ -256,7 +299,7 @@ static int read_flag(struct parse *p, struct str argument, const struct flag **r
     }
     size_t found = flag_find_prefix(name, ret);
     if (found > 1)
-        return ambiguous_flag(p, name);
+        return ambiguous_flag(p, name, flag_is_own(*ret));
     return found == 1 ? 0 : unknown_flag(p, name);
 }
 
@@ -465,7 +508,7 @@ static int set_item(struct parse *p, const struct options_file *file, unsigned l
         return unknown_key(p, where, item->key);
     (void)snprintf(where, sizeof where, "%s:%u: %s", file->name, line, f->name + 2);
     if (str_eq(str_of(f->name), STR("--config")))
-        return notice(p, f, where, "has no meaning inside a configuration file");
+        return mention(p, f, where, "has no meaning inside a configuration file");
     struct str v = item->value;
     bool list = v.len > 1 && v.ptr[0] == '[' && v.ptr[v.len - 1] == ']';
     if (list && f->kind != FLAG_LIST && f->kind != FLAG_REPEATED && f->use == FLAG_USED)
@@ -566,14 +609,10 @@ static int check_report(struct parse *p)
 static int check(struct parse *p)
 {
     struct options *o = p->o;
-    if (!o->worker && o->headless)
+    if (!o->worker && !o->headless)
         return err_set(p->err, -EINVAL,
-                       "--headless: standalone runs are not built yet: give "
-                       "--worker and start a Locust master");
-    if (!o->worker)
-        return err_set(p->err, -EINVAL,
-                       "give --worker (and --master-host) to attach to a Locust "
-                       "master; --help tells more");
+                       "give --headless to make the load from here, or --worker (and "
+                       "--master-host) to attach to a Locust master; --help tells more");
     if (!o->master_host)
         return err_set(p->err, -EINVAL, "--master-host: must not be empty");
     if (!o->engine)
@@ -584,10 +623,10 @@ static int check(struct parse *p)
                        o->engine);
     if (o->threads == 0 && o->processes > 0)
         o->threads = o->processes;
-    int rc = 0;
-    if (o->headless)
-        rc = notice(p, flag_find(STR("--headless")), "--headless", "has no meaning for a worker");
-    return rc < 0 ? rc : check_scenario(p);
+    if (o->csv_full_history && !o->csv_prefix && !o->worker)
+        return err_set(p->err, -EINVAL, "'--csv-full-history' requires '--csv'.");
+    int rc = check_scenario(p);
+    return rc < 0 ? rc : tell(p);
 }
 
 static void begin(struct parse *p, struct options *o, struct err *err)
@@ -596,6 +635,8 @@ static void begin(struct parse *p, struct options *o, struct err *err)
                           .master_port = DEFAULT_MASTER_PORT,
                           .master_timeout_s = DEFAULT_MASTER_TIMEOUT_S,
                           .metrics_port = -1,
+                          .users = -1,
+                          .exit_code_on_error = 1,
                           .engine = "auto",
                           .report = DEFAULT_REPORT,
                           .actors_per_user = 1,

@@ -19,6 +19,7 @@
 #define OPTIONS_MAX_READY_S    86400      /* of waiting between two runs: a day is a mistake */
 #define OPTIONS_MAX_THREADS    1024       /* the engine's limit of shards */
 #define OPTIONS_OWN_LAG        UINT64_MAX
+#define OPTIONS_MAX_USERS      10000000 /* no machine holds as many */
 
 /* Texts end in NUL as well, and live until options_done. */
 struct options_list {
@@ -47,6 +48,29 @@ struct options {
     bool reset_stats;
     int64_t threads;   /* 0: the CPUs that this process may use */
     int64_t processes; /* as given; threads has its meaning already */
+
+    struct options_list source_addresses; /* local ones to connect from; empty: any */
+    bool phases;
+
+    int64_t users;       /* of a headless run; -1: not given, as the next two are 0 */
+    double spawn_rate;   /* a second */
+    uint64_t run_time_s; /* 0: until it is stopped */
+    int64_t iterations;  /* tasks; 0: no limit */
+    int64_t exit_code_on_error;
+    struct options_list thresholds;
+    bool fail_if_saturated;
+
+    const char *csv_prefix; /* NULL: none, as the next ones */
+    bool csv_full_history;
+    const char *html_file;
+    bool json;
+    const char *json_file;
+    const char *results_dir;
+    const char *dest;
+    const char *test_name;
+    const char *tag;
+    bool print_stats;
+    bool only_summary;
 
     int64_t metrics_port;         /* -1: no metrics are served; 0: any free port */
     const char *metrics_address;  /* NULL: all */

@@ -35,8 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if ((rc < 0) != (err.text[0] != '\0'))
         abort(); /* a refusal without a reason */
     if (rc == 0 && !o.help && !o.version &&
-        (!o.worker || !o.master_host || o.master_port < 1 || o.master_port > 65535 ||
-         !o.scenario_file == !o.url || o.threads < 0 || o.threads > OPTIONS_MAX_THREADS))
+        (!(o.worker || o.headless) || !o.master_host || o.master_port < 1 ||
+         o.master_port > 65535 || !o.scenario_file == !o.url || o.threads < 0 ||
+         o.threads > OPTIONS_MAX_THREADS || o.users < -1 || o.users > OPTIONS_MAX_USERS ||
+         !(o.spawn_rate >= 0)))
         abort();
     options_done(&o);
     for (size_t i = 1; argv[i]; i++)

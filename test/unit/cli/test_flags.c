@@ -46,7 +46,7 @@ static void test_nearest(void **state)
         {"--master_host", "--master-host"},
         {"--mater-port", "--master-port"},
         {"--hosts", "--host"},
-        {"--tag", "--tags"},
+        {"--exclude-tag", "--exclude-tags"},
         {"--hatch-rat", NULL}, /* gone: nobody should go there */
         {"--", NULL},
         {"--zzzzzz", NULL},
@@ -68,6 +68,9 @@ static void test_prefix(void **state)
     assert_string_equal(f->name, "--host");
     assert_int_equal(flag_find_prefix(STR("--log"), &f), 2);
     assert_int_equal(flag_find_prefix(STR("--st"), &f), 1); /* --step-load is gone */
+    assert_int_equal(flag_find_prefix(STR("--ta"), &f), 1); /* --tag is ours */
+    assert_string_equal(f->name, "--tags");
+    assert_int_equal(flag_find_prefix(STR("--thre"), &f), 2);
     assert_int_equal(flag_find_prefix(STR("--zz"), &f), 0);
     assert_int_equal(flag_find_prefix(STR("--en"), &f), 1); /* as if --engine were not there */
     assert_string_equal(f->name, "--enable-rebalancing");

@@ -251,12 +251,54 @@ static void test_ignored_flags_are_told_once(void **state)
                      0);
     check_list(&o.notices, "<--web-port has no meaning for a worker, ignoring>"
                            "<--users has no meaning for a worker, ignoring>"
+                           "<--headless has no meaning for a worker, ignoring>"
                            "<--csv has no meaning for a worker, ignoring>"
                            "<LOCUST_WEB_HOST has no meaning for a worker, ignoring>"
                            "<locust.conf:1: html has no meaning for a worker, ignoring>"
                            "<locust.conf:2: config has no meaning inside a configuration file, "
-                           "ignoring>"
-                           "<--headless has no meaning for a worker, ignoring>");
+                           "ignoring>");
+    options_done(&o);
+    assert_int_equal(parse("--master-host h --autostart --expect-workers 3 http://h -u 5",
+                           "LOCUST_HEADLESS=1 LOCUST_MASTER_NODE_PORT=1", "", &o, &err),
+                     0);
+    check_list(&o.notices, "<--master-host has no meaning in a headless run, ignoring>"
+                           "<--autostart has no meaning in a headless run, ignoring>"
+                           "<--expect-workers has no meaning in a headless run, ignoring>"
+                           "<LOCUST_MASTER_NODE_PORT has no meaning in a headless run, ignoring>");
+    options_done(&o);
+}
+
+static void test_a_headless_run(void **state)
+{
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("--headless http://h -u 7 -r 2.5 -t 1m --threshold a --threshold=b "
+                           "--source-address 127.0.0.1 --tag t --name n --ph",
+                           "LOCUST_EXIT_CODE_ON_ERROR=3 CICADA_TEST_NAME=other CICADA_THRESHOLD=c",
+                           "csv = out\nonly-summary\ndest = d", &o, &err),
+                     0);
+    assert_true(o.headless);
+    assert_int_equal(o.users, 7);
+    assert_true(o.spawn_rate == 2.5);
+    assert_int_equal(o.run_time_s, 60);
+    assert_int_equal(o.exit_code_on_error, 3);
+    check_list(&o.thresholds, "<a><b>");
+    check_list(&o.source_addresses, "<127.0.0.1>");
+    assert_string_equal(o.tag, "t");
+    assert_string_equal(o.test_name,
+                        "n"); /* by its other name, a lesser layer does not change it */
+    assert_true(o.phases);
+    assert_string_equal(o.csv_prefix, "out");
+    assert_true(o.only_summary);
+    assert_string_equal(o.dest, "d");
+    assert_int_equal(o.notices.count, 0);
+    options_done(&o);
+    assert_int_equal(parse("--headless http://h", "CICADA_THRESHOLD=[a,b]", "", &o, &err), 0);
+    assert_int_equal(o.users, -1);
+    assert_true(o.spawn_rate == 0);
+    assert_int_equal(o.exit_code_on_error, 1);
+    check_list(&o.thresholds, "<a><b>");
     options_done(&o);
 }
 
@@ -280,9 +322,16 @@ static void test_mistakes(void **state)
         const char *line, *env, *file, *text;
     } cases[] = {
         {"", "", "",
-         "give --worker (and --master-host) to attach to a Locust master; --help tells more"},
-        {"--headless -u 1", "", "",
-         "--headless: standalone runs are not built yet: give --worker and start a Locust master"},
+         "give --headless to make the load from here, or --worker (and --master-host) to attach to "
+         "a "
+         "Locust master; --help tells more"},
+        {"--headless -u 1", "", "", "nothing to run: give a scenario file (-f FILE) or a URL"},
+        {"--headless -u -1 http://h", "", "",
+         "--users: must be a whole number from 0 to 10000000, not '-1'"},
+        {"--headless -r 0 http://h", "", "", "--spawn-rate: must be a number above 0, not '0'"},
+        {"--headless -r inf http://h", "", "", "--spawn-rate: must be a number above 0, not 'inf'"},
+        {"--headless --csv-full-history http://h", "", "",
+         "'--csv-full-history' requires '--csv'."},
         {"--master", "", "",
          "--master: cicada is a worker: the master is Locust's own ('locust --master')"},
         {"--worker", "LOCUST_MODE_MASTER=1", "",
@@ -306,9 +355,11 @@ static void test_mistakes(void **state)
         {"-xyz", "", "", "unknown flag '-xyz'"},
         {"--master-h", "", "", "--master-host: needs a value"},
         {"--master-p x", "", "", "--master-port: must be a whole number from 1 to 65535, not 'x'"},
-        {"--tag", "", "",
-         "give --worker (and --master-host) to attach to a Locust master; --help "
-         "tells more"},
+        {"--tag", "", "", "--tag: needs a value"},
+        {"--res", "", "",
+         "give --headless to make the load from here, or --worker (and --master-host) to attach to "
+         "a "
+         "Locust master; --help tells more"},
         {"--lo x", "", "", "'--lo' could be --locustfile, --loglevel, --logfile"},
         {"--host", "", "", "--host: needs a value"},
         {"--host --worker", "", "", "--host: needs a value"},
@@ -433,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_wait_between_runs),
         cmocka_unit_test(test_processes_are_threads),
         cmocka_unit_test(test_ignored_flags_are_told_once),
+        cmocka_unit_test(test_a_headless_run),
         cmocka_unit_test(test_help_and_version_come_first),
         cmocka_unit_test(test_mistakes),
         cmocka_unit_test(test_file_with_nul_is_refused),
