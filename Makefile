@@ -210,7 +210,10 @@ SRC_worker_metrics := \
 	worker/metrics/server.c
 
 SRC_worker_runner := \
+	worker/runner/course.c \
 	worker/runner/dispatcher.c \
+	worker/runner/headless.c \
+	worker/runner/keys.c \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
 	worker/runner/reporter.c \
@@ -218,6 +221,8 @@ SRC_worker_runner := \
 	worker/runner/samples.c \
 	worker/runner/scrape.c \
 	worker/runner/spawn.c \
+	worker/runner/survey.c \
+	worker/runner/tally.c \
 	worker/runner/usage.c \
 	worker/runner/worker.c
 

@@ -7,6 +7,7 @@
 #include "worker/cli/options.h"
 #include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
+#include "worker/runner/headless.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
 
@@ -17,6 +18,7 @@
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -73,8 +75,7 @@ static int open_signals(void)
     return fd < 0 ? -errno : fd;
 }
 
-/* How many of which class run is the master's business; a name that nobody has is a mistake all
- * the same. */
+/* A name that nobody has is a mistake, also where the master says which classes run. */
 static int check_classes(const struct options *o, const struct plan *plan, struct err *err)
 {
     for (size_t i = 0; i < o->user_classes.count; i++) {
@@ -84,7 +85,7 @@ static int check_classes(const struct options *o, const struct plan *plan, struc
             return err_set(err, -EINVAL, "%.*s has no user class %s", STR_ARG(plan->source),
                            log_quote(name, quoted));
     }
-    if (o->user_classes.count > 0)
+    if (o->worker && o->user_classes.count > 0)
         log_warning("the master decides which user classes run: those named here are checked, and "
                     "otherwise without meaning, ignoring");
     return 0;
@@ -110,6 +111,27 @@ static enum engine_http http_engine(const struct options *o)
     return strcmp(o->engine, "fast") == 0 ? ENGINE_HTTP_FAST : ENGINE_HTTP_AUTO;
 }
 
+static struct engine_options engine_of(const struct options *o)
+{
+    return (struct engine_options){
+        .http = http_engine(o),
+        .shards = (unsigned)o->threads,
+        .sources = o->source_addresses.items,
+        .source_count = o->source_addresses.count,
+        .phases = o->phases,
+    };
+}
+
+static struct scrape_options metrics_of(const struct options *o)
+{
+    return (struct scrape_options){
+        .push_url = o->metrics_push_url,
+        .on = o->metrics_port >= 0,
+        .address = o->metrics_address,
+        .port = (unsigned)(o->metrics_port > 0 ? o->metrics_port : 0),
+    };
+}
+
 static int run_worker(const struct options *o, const struct plan *plan,
                       const struct report_settings *report, int signal_fd)
 {
@@ -126,16 +148,74 @@ static int run_worker(const struct options *o, const struct plan *plan,
         .signal_fd = signal_fd,
         .report = report,
         .file_users = engine_raise_file_limit(),
-        .engine = {.http = http_engine(o), .shards = (unsigned)o->threads},
-        .metrics = {.push_url = o->metrics_push_url,
-                    .on = o->metrics_port >= 0,
-                    .address = o->metrics_address,
-                    .port = (unsigned)(o->metrics_port > 0 ? o->metrics_port : 0)},
+        .engine = engine_of(o),
+        .metrics = metrics_of(o),
     };
     int rc = worker_run(&options, plan, &exit_code, &err);
     if (rc < 0)
         return fail(&err, o->log_file, rc == -EINVAL ? EXIT_MISTAKE : EXIT_FAILED);
     return exit_code;
+}
+
+static struct output_options output_of(const struct options *o)
+{
+    return (struct output_options){
+        .csv_prefix = o->csv_prefix,
+        .csv_full_history = o->csv_full_history,
+        .html_file = o->html_file,
+        .json = o->json,
+        .json_file = o->json_file,
+        .results_dir = o->results_dir,
+        .dest = o->dest,
+        .test_name = o->test_name,
+        .tag = o->tag,
+        .console = o->only_summary  ? OUTPUT_CONSOLE_SUMMARY
+                   : o->print_stats ? OUTPUT_CONSOLE_TABLES
+                                    : OUTPUT_CONSOLE_AUTO,
+    };
+}
+
+/* Who runs, by class, when the command line names some; all do when it names none. */
+static bool *chosen_classes(const struct options *o, const struct plan *plan)
+{
+    bool *chosen = calloc(plan->class_count, sizeof *chosen);
+    for (size_t i = 0; chosen && i < o->user_classes.count; i++)
+        chosen[plan_class_index(plan, o->user_classes.items[i])] = true;
+    return chosen;
+}
+
+static int run_headless(const struct options *o, const struct plan *plan,
+                        const struct report_settings *report, int signal_fd)
+{
+    struct err err = {0};
+    int exit_code = EXIT_FAILED;
+    bool *chosen = chosen_classes(o, plan);
+    struct headless_options options = {
+        .host = o->host,
+        .classes = o->user_classes.count > 0 ? chosen : NULL,
+        .users_given = o->users >= 0,
+        .spawn_rate_given = o->spawn_rate > 0,
+        .users = o->users >= 0 ? (uint32_t)o->users : 1,
+        .spawn_rate = o->spawn_rate > 0 ? o->spawn_rate : 1,
+        .run_time_s = o->run_time_s,
+        .stop_timeout_s = (double)o->stop_timeout_s,
+        .reset_stats = o->reset_stats,
+        .exit_code_on_error = (int)o->exit_code_on_error,
+        .fail_if_saturated = o->fail_if_saturated,
+        .thresholds = o->thresholds.items,
+        .threshold_count = o->thresholds.count,
+        .signal_fd = signal_fd,
+        .engine = engine_of(o),
+        .output = output_of(o),
+        .report = report,
+        .metrics = metrics_of(o),
+    };
+    options.engine.task_limit = (uint64_t)o->iterations;
+    log_debug("files may be open for %llu users", (unsigned long long)engine_raise_file_limit());
+    int rc = chosen ? headless_run(&options, plan, &exit_code, &err)
+                    : err_set(&err, -ENOMEM, "out of memory");
+    free(chosen);
+    return rc < 0 ? fail(&err, o->log_file, fault(rc)) : exit_code;
 }
 
 static int run(const struct options *o)
@@ -156,7 +236,10 @@ static int run(const struct options *o)
     } else if ((rc = load_plan(o, &plan, &err)) < 0 || (rc = report_setup(o, &setup, &err)) < 0) {
         exit_code = fail(&err, o->log_file, fault(rc));
     } else {
-        exit_code = run_worker(o, plan, &setup.settings, signal_fd);
+        setup.settings.background.test_name = o->test_name;
+        setup.settings.background.tag = o->tag;
+        exit_code = o->worker ? run_worker(o, plan, &setup.settings, signal_fd)
+                              : run_headless(o, plan, &setup.settings, signal_fd);
     }
     report_setup_done(&setup);
     plan_free(plan);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define LONGEST_WAIT_S 1e9
+
 /* --- who is next ---------------------------------------------------------------------------- */
 
 static const struct plan_class *class_at(const struct dispatcher *d, uint32_t class)
@@ -79,14 +81,22 @@ static void order_by_weight(struct dispatcher *d)
     build(d, o);
 }
 
+/* How many users a class must have, whatever the weights say. */
+static uint32_t fixed_users(const struct dispatcher *d, uint32_t class)
+{
+    if (d->by_class)
+        return d->wished[class];
+    return d->chosen[class] ? class_at(d, class)->fixed_count : 0;
+}
+
 static void order_missing(struct dispatcher *d)
 {
     struct dispatcher_order *o = &d->fixed;
     o->count = 0;
     d->fixed_left = 0;
     for (uint32_t c = 0; c < d->plan->class_count; c++) {
-        uint32_t fixed = class_at(d, c)->fixed_count;
-        if (!d->chosen[c] || fixed <= d->counts[c])
+        uint32_t fixed = fixed_users(d, c);
+        if (fixed <= d->counts[c])
             continue;
         o->heap[o->count++] = choice(c, (double)(fixed - d->counts[c]));
         d->fixed_left += fixed - d->counts[c];
@@ -119,10 +129,11 @@ int dispatcher_init(struct dispatcher *d, const struct plan *plan, const bool *w
     size_t n = plan->class_count;
     *d = (struct dispatcher){.plan = plan, .try_fixed = true};
     d->chosen = calloc(n, sizeof *d->chosen);
+    d->wished = calloc(n, sizeof *d->wished);
     d->counts = calloc(n, sizeof *d->counts);
     d->weighted.heap = calloc(n, sizeof *d->weighted.heap);
     d->fixed.heap = calloc(n, sizeof *d->fixed.heap);
-    if (!d->chosen || !d->counts || !d->weighted.heap || !d->fixed.heap) {
+    if (!d->chosen || !d->wished || !d->counts || !d->weighted.heap || !d->fixed.heap) {
         dispatcher_done(d);
         return -ENOMEM;
     }
@@ -135,6 +146,7 @@ int dispatcher_init(struct dispatcher *d, const struct plan *plan, const bool *w
 void dispatcher_done(struct dispatcher *d)
 {
     free(d->chosen);
+    free(d->wished);
     free(d->counts);
     free(d->active);
     free(d->weighted.heap);
@@ -168,6 +180,18 @@ static void choose(struct dispatcher *d, const bool *chosen)
     order_by_weight(d);
 }
 
+static void set_pace(struct dispatcher *d, uint32_t target, double rate)
+{
+    double whole = floor(rate);
+    d->target = target;
+    d->at_once = whole < 1                      ? 1
+                 : whole > DISPATCHER_MAX_USERS ? DISPATCHER_MAX_USERS
+                                                : (uint32_t)whole;
+    double wait_s = (double)d->at_once / rate;
+    d->wait_us =
+        wait_s < LONGEST_WAIT_S ? (uint64_t)(wait_s * 1e6) : (uint64_t)(LONGEST_WAIT_S * 1e6);
+}
+
 int dispatcher_ramp(struct dispatcher *d, uint32_t target, double rate, const bool *chosen)
 {
     if (target > DISPATCHER_MAX_USERS)
@@ -175,15 +199,34 @@ int dispatcher_ramp(struct dispatcher *d, uint32_t target, double rate, const bo
     int rc = make_room(d, target);
     if (rc < 0)
         return rc;
+    if (d->by_class) { /* what it left is looked at as it is */
+        d->by_class = false;
+        d->fixed_left = 0;
+        d->try_fixed = true;
+    }
     if (chosen)
         choose(d, chosen);
-    double whole = floor(rate);
-    d->target = target;
-    d->at_once = whole < 1                      ? 1
-                 : whole > DISPATCHER_MAX_USERS ? DISPATCHER_MAX_USERS
-                                                : (uint32_t)whole;
-    double wait_s = (double)d->at_once / rate;
-    d->wait_us = wait_s < 1e9 ? (uint64_t)(wait_s * 1e6) : (uint64_t)1e15;
+    set_pace(d, target, rate);
+    return 0;
+}
+
+int dispatcher_ramp_to(struct dispatcher *d, const uint32_t *class_users, double rate)
+{
+    size_t n = d->plan->class_count;
+    uint64_t target = 0, missing = 0;
+    for (size_t c = 0; c < n; c++) {
+        target += class_users[c];
+        missing += class_users[c] > d->counts[c] ? class_users[c] - d->counts[c] : 0;
+    }
+    if (target > DISPATCHER_MAX_USERS)
+        return -ERANGE;
+    int rc = make_room(d, (uint32_t)(d->active_count + missing)); /* they come before others go */
+    if (rc < 0)
+        return rc;
+    memcpy(d->wished, class_users, n * sizeof *d->wished);
+    d->by_class = true;
+    order_missing(d);
+    set_pace(d, (uint32_t)target, rate);
     return 0;
 }
 
@@ -208,8 +251,39 @@ static bool remove_users(struct dispatcher *d, uint32_t until)
     return d->active_count != d->target;
 }
 
+/* Of the classes that have too many, the last ones; at most a step of them. */
+static void remove_surplus(struct dispatcher *d)
+{
+    uint32_t left = d->at_once;
+    size_t kept = d->active_count;
+    for (size_t i = d->active_count; i-- > 0 && left > 0;) {
+        uint32_t class = d->active[i];
+        if (d->counts[class] <= d->wished[class])
+            continue;
+        d->counts[class]--;
+        left--;
+        kept--;
+        memmove(d->active + i, d->active + i + 1, (kept - i) * sizeof *d->active);
+    }
+    d->active_count = kept;
+}
+
+static bool step_by_class(struct dispatcher *d)
+{
+    for (uint32_t i = 0; i < d->at_once && d->fixed_left > 0; i++) {
+        uint32_t class = take(d, &d->fixed);
+        d->fixed_left--;
+        d->counts[class]++;
+        d->active[d->active_count++] = class;
+    }
+    remove_surplus(d);
+    return memcmp(d->counts, d->wished, d->plan->class_count * sizeof *d->counts) != 0;
+}
+
 bool dispatcher_step(struct dispatcher *d)
 {
+    if (d->by_class)
+        return step_by_class(d);
     uint32_t now = (uint32_t)d->active_count;
     if (now < d->target)
         return add_users(d, d->target - now > d->at_once ? now + d->at_once : d->target);

@@ -11,11 +11,12 @@
 
 #include "base/err.h"
 #include "worker/scenario/plan.h"
+#include "worker/scenario/shape.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DISPATCHER_MAX_USERS 10000000 /* a number of users that no machine holds */
+#define DISPATCHER_MAX_USERS SHAPE_MAX_USERS
 
 /* One class in the line to be chosen from. */
 struct dispatcher_choice {
@@ -34,6 +35,8 @@ struct dispatcher_order {
 struct dispatcher {
     const struct plan *plan;
     bool *chosen;     /* by class: takes part */
+    uint32_t *wished; /* by class: where a ramp to given numbers leads */
+    bool by_class;    /* it is such a one */
     uint32_t *counts; /* by class: users wished for now */
     uint32_t *active; /* class of each of them, the last one on top */
     size_t active_count;
@@ -57,6 +60,10 @@ void dispatcher_done(struct dispatcher *d);
  * 0; -ERANGE (more than DISPATCHER_MAX_USERS); -ENOMEM: nothing changed. */
 MUST_USE int dispatcher_ramp(struct dispatcher *d, uint32_t target, double rate,
                              const bool *chosen);
+
+/* The same to given numbers of users of each class, whatever their weights and fixed counts are.
+ * (Not Locust's; the users who are missing come in the order of its fixed ones.) */
+MUST_USE int dispatcher_ramp_to(struct dispatcher *d, const uint32_t *class_users, double rate);
 
 /* Take a step: counts are new. True when another one is due wait_us after this one; false when this
  * was the last. */

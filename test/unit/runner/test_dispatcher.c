@@ -127,6 +127,34 @@ static void test_a_ramp_may_add_other_classes(void **state)
     dispatcher_done(&d);
 }
 
+static void test_given_numbers_of_each_class(void **state)
+{
+    (void)state;
+    struct plan plan = plan_of(0, CLASSES);
+    struct dispatcher d;
+    static const uint32_t first[CLASSES] = {2, 1, 0}, second[CLASSES] = {0, 3, 1};
+    assert_int_equal(dispatcher_init(&d, &plan, NULL), 0);
+    assert_int_equal(dispatcher_ramp_to(&d, first, 2), 0);
+    assert_true(dispatcher_step(&d));
+    assert_int_equal(dispatcher_total(&d), 2);
+    assert_false(dispatcher_step(&d));
+    check(&d, 2, 1, 0);
+    assert_int_equal(dispatcher_ramp_to(&d, second, 1), 0);
+    assert_true(dispatcher_step(&d)); /* one comes and one goes */
+    assert_int_equal(d.counts[0], 1);
+    assert_int_equal(dispatcher_total(&d), 3);
+    assert_true(dispatcher_step(&d));
+    assert_false(dispatcher_step(&d));
+    check(&d, 0, 3, 1);
+    assert_int_equal(dispatcher_ramp(&d, 5, 100, NULL), 0); /* by weight again: Admins first */
+    assert_false(dispatcher_step(&d));
+    check(&d, 0, 3, 2);
+    assert_int_equal(dispatcher_ramp(&d, 1, 100, NULL), 0);
+    assert_false(dispatcher_step(&d));
+    assert_int_equal(dispatcher_total(&d), 1);
+    dispatcher_done(&d);
+}
+
 static void test_too_many_users(void **state)
 {
     (void)state;
@@ -163,6 +191,7 @@ int main(void)
         cmocka_unit_test(test_no_users_and_no_change_are_one_step),
         cmocka_unit_test(test_only_fixed_classes_stop_where_they_are_full),
         cmocka_unit_test(test_a_ramp_may_add_other_classes),
+        cmocka_unit_test(test_given_numbers_of_each_class),
         cmocka_unit_test(test_too_many_users),
         cmocka_unit_test(test_without_memory),
     };
