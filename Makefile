@@ -22,7 +22,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-st
 	-Wpointer-arith -Wwrite-strings -Wcast-qual -Wformat=2 -Wundef -Wvla -Wimplicit-fallthrough \
 	-Wdouble-promotion -Wconversion -Wno-sign-conversion
 OUR_CFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -DCICADA_VERSION='"$(VERSION)"' $(WARN) -pthread \
-	-fstack-protector-strong -fno-omit-frame-pointer $(PKG_CFLAGS) $(SAN_FLAGS)
+	-fstack-protector-strong -fno-omit-frame-pointer -fPIC -fvisibility=hidden $(PKG_CFLAGS) $(SAN_FLAGS)
 ifneq ($(findstring -O,$(CFLAGS)),)
 ifeq ($(findstring -O0,$(CFLAGS))$(SAN),)
 OUR_CFLAGS += -D_FORTIFY_SOURCE=2
@@ -31,7 +31,8 @@ endif
 ifneq ($(WERROR),)
 OUR_CFLAGS += -Werror
 endif
-OUR_LDFLAGS := -pthread $(SAN_FLAGS)
+# Programs offer the public functions (all else is hidden) to the shared objects that they load.
+OUR_LDFLAGS := -pthread $(SAN_FLAGS) -Wl,--export-dynamic -Wl,-u,cicada_version
 OUR_LIBS := $(PKG_LIBS) -lm
 
 ifeq ($(V),)
@@ -127,10 +128,12 @@ SRC_worker_scenario := \
 	worker/scenario/node_json.c \
 	worker/scenario/node_yaml.c \
 	worker/scenario/pattern.c \
+	worker/scenario/plan_native.c \
 	worker/scenario/request.c \
 	worker/scenario/scope.c \
 	worker/scenario/shape.c \
 	worker/scenario/step.c \
+	worker/scenario/task_file.c \
 	worker/scenario/template.c \
 	worker/scenario/tests.c \
 	worker/scenario/threshold.c \
@@ -159,9 +162,13 @@ SRC_worker_engine := \
 	worker/engine/http_response.c \
 	worker/engine/interpreter.c \
 	worker/engine/made_call.c \
+	worker/engine/native.c \
+	worker/engine/native_api.c \
+	worker/engine/native_call.c \
 	worker/engine/redirect.c \
 	worker/engine/requests.c \
 	worker/engine/resolver.c \
+	worker/engine/run.c \
 	worker/engine/shard.c \
 	worker/engine/timers.c \
 	worker/engine/tls.c \

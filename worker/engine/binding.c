@@ -238,6 +238,8 @@ int binding_new(const struct plan *plan, const struct http_ops *ops, struct str 
     if (!b || copy_inputs(b, inputs) < 0)
         rc = err_set(err, -ENOMEM, "out of memory");
     if (rc == 0)
+        rc = buf_add_byte(&urls, '\0'); /* offset 0 stands for none */
+    if (rc == 0)
         rc = bind_classes(b, host, &urls, err);
     if (rc == 0)
         rc = set_urls(b, &urls);

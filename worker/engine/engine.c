@@ -9,6 +9,7 @@
 #include "worker/engine/cpus.h"
 #include "worker/engine/dispatch.h"
 #include "worker/engine/feeds.h"
+#include "worker/engine/native.h"
 #include "worker/engine/shard.h"
 
 #include <limits.h>
@@ -19,6 +20,13 @@
 
 #define DESCRIPTORS_APART 64 /* log, link, event loops, libraries: not for users */
 #define LONGEST_STOP_S    (365.0 * 86400.0)
+
+/* A shard whose loop does not come round. */
+struct watch {
+    unsigned turns;    /* when it was last looked at */
+    uint64_t since_us; /* since when that number stands still */
+    bool told;
+};
 
 struct engine {
     const struct plan *plan;
@@ -31,14 +39,16 @@ struct engine {
     char *host;    /* from outside; NULL: none */
     char **inputs; /* by variable, what came from outside; NULL: nothing */
     uint32_t worker;
-    bool inputs_changed;   /* since the binding was made */
-    struct feeds *feeds;   /* NULL: the plan has none */
-    uint64_t run;          /* counts up when users are wanted after there were none to be */
-    bool idle;             /* no users are wanted */
-    bool run_stopped;      /* by a step of the scenario */
-    uint32_t *spread;      /* shard_count rows of class_count targets */
-    uint32_t *running;     /* by class */
-    struct stats **filled; /* by shard: taken from the mailbox, not merged yet */
+    bool inputs_changed;      /* since the binding was made */
+    struct feeds *feeds;      /* NULL: the plan has none */
+    struct cicada_run *tasks; /* what tasks in C see of all this; NULL: the plan has none */
+    struct watch *watches;    /* by shard; only with tasks in C */
+    uint64_t run;             /* counts up when users are wanted after there were none to be */
+    bool idle;                /* no users are wanted */
+    bool run_stopped;         /* by a step of the scenario */
+    uint32_t *spread;         /* shard_count rows of class_count targets */
+    uint32_t *running;        /* by class */
+    struct stats **filled;    /* by shard: taken from the mailbox, not merged yet */
     struct shard_report *reports;
     uint64_t order_number;
     uint64_t stats_number;
@@ -73,12 +83,24 @@ static int start_shards(struct engine *e, const struct engine_options *options)
         e->shards[i].feeds = e->feeds;
         if (options->task_limit > 0)
             e->shards[i].tasks_left = &e->tasks_left;
+        if (rc == 0 && e->tasks && !(e->shards[i].native = native_shard_new(e->ops, e->tasks)))
+            rc = -ENOMEM;
         if (rc == 0)
             rc = shard_start(&e->shards[i]);
         if (rc < 0)
             return rc;
     }
     return 0;
+}
+
+/* What only a plan with tasks in C needs. */
+static int alloc_native(struct engine *e)
+{
+    if (!e->plan->native)
+        return 0;
+    e->tasks = run_new(e->wake_fd);
+    e->watches = calloc(e->shard_count, sizeof *e->watches);
+    return e->tasks && e->watches ? 0 : -ENOMEM;
 }
 
 /* A binding to a host (NULL: none from outside) and to the inputs of now. */
@@ -107,6 +129,8 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     if (rc == 0)
         rc = bind(e, NULL, &e->binding, err);
     if (rc == 0)
+        rc = alloc_native(e);
+    if (rc == 0)
         rc = start_shards(e, options);
     if (rc < 0) {
         err_set(err, rc, "cannot start %u threads: %s", e->shard_count, strerror(-rc));
@@ -127,6 +151,8 @@ void engine_free(struct engine *e)
         stats_free(e->filled[i]);
     binding_unref(e->binding);
     feeds_free(e->feeds);
+    run_free(e->tasks);
+    free(e->watches);
     for (size_t i = 0; e->inputs && i < e->plan->variable_count; i++)
         free(e->inputs[i]);
     free(e->inputs);
@@ -149,6 +175,36 @@ unsigned engine_shard_count(const struct engine *e)
 int engine_fd(const struct engine *e)
 {
     return e->wake_fd;
+}
+
+struct cicada_run *engine_tasks(struct engine *e)
+{
+    return e->tasks;
+}
+
+bool engine_stuck(struct engine *e, uint64_t now_us, struct err *ret)
+{
+    for (unsigned i = 0; e->tasks && i < e->shard_count; i++) {
+        struct watch *w = &e->watches[i];
+        struct shard *s = &e->shards[i];
+        unsigned turns = atomic_load_explicit(&s->turns, memory_order_relaxed);
+        uint64_t running = atomic_load_explicit(&s->native->running, memory_order_relaxed);
+        char what[ERR_TEXT_BYTES / 2];
+        if (turns != w->turns || !running || w->since_us == 0) {
+            *w = (struct watch){.turns = turns, .since_us = now_us};
+            continue;
+        }
+        if (w->told || now_us - w->since_us < ENGINE_STUCK_US)
+            continue;
+        w->told = true;
+        native_running_text(e->plan, running, what, sizeof what);
+        *ret = (struct err){0};
+        (void)err_set(ret, -EBUSY,
+                      "%s: has not waited for %u s: its thread's other users stand still", what,
+                      ENGINE_STUCK_US / 1000000); /* told by the return value */
+        return true;
+    }
+    return false;
 }
 
 void engine_poll(struct engine *e)
@@ -201,6 +257,8 @@ int engine_set_host(struct engine *e, struct str host, struct err *err)
 
 int engine_set_variable(struct engine *e, struct str name, struct str value)
 {
+    if (e->tasks)
+        return run_set_option(e->tasks, name, value);
     size_t i = plan_variable_index(e->plan, name);
     if (i == e->plan->variable_count || !e->plan->variables[i].outside)
         return -ENOENT;
@@ -217,6 +275,8 @@ int engine_set_variable(struct engine *e, struct str name, struct str value)
 
 void engine_set_worker(struct engine *e, uint32_t index)
 {
+    if (e->tasks)
+        run_set_worker_index(e->tasks, (int)index);
     e->inputs_changed |= index != e->worker;
     e->worker = index;
 }
@@ -334,7 +394,7 @@ static int order_none(struct engine *e, double stop_timeout_s)
 /* A step of the scenario stopped the run: its users are cut, as Locust's runner.quit() does. */
 static void stop_run_if_told(struct engine *e)
 {
-    bool told = false;
+    bool told = e->tasks && run_take_stop(e->tasks);
     for (unsigned i = 0; i < e->shard_count; i++)
         told |= e->reports[i].stopped_run == e->run && e->run > 0;
     if (told && !e->run_stopped && !e->idle)

@@ -41,6 +41,17 @@ MUST_USE int engine_new(const struct plan *plan, const struct engine_options *op
 /* Cut what is left, end the threads, free. Samples not yet taken are lost: take them first. */
 void engine_free(struct engine *e);
 
+/* What tasks in C see of the test, and want of the runner; NULL: the plan has none. Lives as long
+ * as the engine. */
+struct cicada_run;
+struct cicada_run *engine_tasks(struct engine *e);
+
+#define ENGINE_STUCK_US 10000000u /* a task in C that runs so long without waiting is a mistake */
+
+/* Is there a task in C that does not wait? Told once for each time; err names it. To be asked now
+ * and then. */
+bool engine_stuck(struct engine *e, uint64_t now_us, struct err *ret);
+
 unsigned engine_shard_count(const struct engine *e);
 
 /* Readable (level-triggered) when engine_poll has something to do. */
@@ -55,7 +66,8 @@ void engine_poll(struct engine *e);
 MUST_USE int engine_set_host(struct engine *e, struct str host, struct err *err);
 
 /* The value of a variable that the scenario declares, for users started from now on; it is never
- * shown. ptr NULL takes it back. 0; -ENOENT: the scenario declares no such variable; -ENOMEM. */
+ * shown. ptr NULL takes it back. 0; -ENOENT: the scenario declares no such variable (tasks in C
+ * take any); -ENOMEM. */
 MUST_USE int engine_set_variable(struct engine *e, struct str name, struct str value);
 
 /* The number that the master gave this process, from 0: which rows of shared feeds are its own. For

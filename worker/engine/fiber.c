@@ -125,7 +125,8 @@ static void *first_frame(char *top, struct fiber *f, void (*run)(struct fiber *f
     uint64_t *sp = (uint64_t *)(void *)top;
     uint32_t control[2] = {0, 0};
     __asm__ volatile("stmxcsr %0\n fnstcw %1" : "=m"(control[0]), "=m"(control[1]));
-    *--sp = 0; /* ends a back trace; and leaves the stack aligned for a call */
+    *--sp = 0; /* leaves the stack aligned for a call */
+    *--sp = 0; /* ends a back trace */
     *--sp = (uint64_t)(uintptr_t)fiber_begin;
     *--sp = 0;                        /* rbp */
     *--sp = 0;                        /* rbx */

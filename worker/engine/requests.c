@@ -4,6 +4,7 @@
 #include "worker/engine/answer.h"
 #include "worker/engine/cookies.h"
 #include "worker/engine/made_call.h"
+#include "worker/engine/native.h"
 #include "worker/engine/redirect.h"
 #include "worker/engine/user_cookies.h"
 #include "worker/engine/variables.h"
@@ -137,6 +138,8 @@ static void failed(struct user *u, enum http_failure failure, struct str error, 
 
 const struct http_call *requests_call(const struct user *u)
 {
+    if (u->native)
+        return native_http_call(u);
     return u->made ? &u->made->call : &u->calls[u->step];
 }
 
@@ -157,6 +160,30 @@ static inline enum http_failure send_call(struct user *u, const struct http_call
     return u->shard->ops->begin(u->client, call, (struct str){NULL, 0}, now_us);
 }
 
+/* The first request of a scheduled task counts from when the task was to start. A task in C may
+ * have worked until now, which is not the server's time. */
+void requests_stamp(struct user *u, uint64_t now_us)
+{
+    bool from_task = u->fresh && (!u->native || user_has_schedule(u));
+    u->request_sent_us = now_us;
+    u->request_start_us = from_task ? u->task_start_us : now_us;
+    u->fresh = false;
+}
+
+static void start(struct user *u, uint64_t now_us)
+{
+    requests_stamp(u, now_us);
+    u->shard->counters.started++;
+    u->shard->counters.in_flight++;
+    u->state = USER_REQUESTING;
+}
+
+enum http_failure requests_send(struct user *u, uint64_t now_us)
+{
+    start(u, now_us);
+    return send_call(u, requests_call(u), now_us);
+}
+
 /* Make the request of its variables. *ret_error: why it cannot be sent; ptr NULL: it can. */
 static int make(struct user *u, uint64_t now_us, enum http_failure *ret_failure,
                 struct str *ret_error)
@@ -174,17 +201,11 @@ static int make(struct user *u, uint64_t now_us, enum http_failure *ret_failure,
 
 enum requests_begun requests_begin(struct user *u, uint64_t now_us)
 {
-    struct shard *s = u->shard;
     enum http_failure failure = HTTP_FAILURE_NONE;
     struct str error = {NULL, 0};
     if (u->calls[u->step].once && make(u, now_us, &failure, &error) < 0)
         return REQUESTS_END_OF_FEED;
-    u->request_sent_us = now_us;
-    u->request_start_us = u->fresh ? u->task_start_us : now_us;
-    u->fresh = false;
-    s->counters.started++;
-    s->counters.in_flight++;
-    u->state = USER_REQUESTING;
+    start(u, now_us);
     if (failure == HTTP_FAILURE_NONE)
         failure = send_call(u, requests_call(u), now_us);
     if (failure == HTTP_FAILURE_NONE)
@@ -243,7 +264,7 @@ static enum http_failure make_hop(struct user *u, const struct http_call *from,
     return HTTP_FAILURE_NONE;
 }
 
-static enum http_failure follow(struct user *u, const struct http_result *result, uint64_t now_us)
+enum http_failure requests_follow(struct user *u, const struct http_result *result, uint64_t now_us)
 {
     const struct http_call *first = requests_call(u);
     const struct http_call *from = u->redirect ? &u->redirect->call : first;
@@ -269,6 +290,12 @@ static enum http_failure follow(struct user *u, const struct http_result *result
     return failure;
 }
 
+bool requests_redirects(const struct http_result *result)
+{
+    return result->failure == HTTP_FAILURE_NONE && result->location.ptr &&
+           redirect_status(result->status);
+}
+
 /* --- answers -------------------------------------------------------------------------------- */
 
 /* The text of the failure; ptr NULL: it is a success. */
@@ -291,9 +318,8 @@ enum requests_end requests_answered(struct user *u, const struct http_result *re
                                     uint64_t now_us)
 {
     const struct plan_request *request = request_of(u);
-    if (result->failure == HTTP_FAILURE_NONE && result->location.ptr && request->follow_redirects &&
-        redirect_status(result->status)) {
-        enum http_failure failure = follow(u, result, now_us);
+    if (request->follow_redirects && requests_redirects(result)) {
+        enum http_failure failure = requests_follow(u, result, now_us);
         if (failure == HTTP_FAILURE_NONE)
             return REQUESTS_REDIRECTED;
         failed(u, failure, (struct str){NULL, 0}, now_us);

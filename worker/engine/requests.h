@@ -22,6 +22,15 @@ enum requests_end {
 enum requests_end requests_answered(struct user *u, const struct http_result *result,
                                     uint64_t now_us);
 
+/* The parts of both, for whoever makes and records requests otherwise. requests_send counts the
+ * request as started and in flight; HTTP_FAILURE_NONE: it is under way. */
+void requests_stamp(struct user *u, uint64_t now_us);
+enum http_failure requests_send(struct user *u, uint64_t now_us);
+bool requests_redirects(const struct http_result *result);
+/* HTTP_FAILURE_NONE: the next hop is under way. */
+enum http_failure requests_follow(struct user *u, const struct http_result *result,
+                                  uint64_t now_us);
+
 void requests_take_cookie(struct user *u, struct str value);
 
 /* The call of the present step. */

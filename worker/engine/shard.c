@@ -8,6 +8,7 @@
 #include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/made_call.h"
+#include "worker/engine/native.h"
 #include "worker/engine/user.h"
 #include "worker/scenario/pattern.h"
 
@@ -230,6 +231,8 @@ static void trim_spare(struct shard *s)
         user_list_remove(&s->spare, u);
         free(u);
     }
+    if (s->native)
+        native_shard_trim(s->native);
 }
 
 static int wait_for_events(struct shard *s, struct epoll_event *events, uint64_t timeout_us)
@@ -251,11 +254,22 @@ static void note_lag(struct shard *s, uint64_t due_us)
         s->lag_us = s->now_us - due_us;
 }
 
+static void end_users(struct shard *s)
+{
+    for (size_t c = 0; c < s->plan->class_count; c++) {
+        while (s->users[c].first)
+            user_end_now(s->users[c].first);
+    }
+    while (s->ending.first)
+        user_end_now(s->ending.first);
+}
+
 static void *shard_main(void *arg)
 {
     struct shard *s = arg;
     struct epoll_event events[EVENTS_A_TURN];
     bool again = false;
+    unsigned turns = 0;
     s->now_us = s->second_us = clock_mono_us();
     s->cpu_us = clock_thread_cpu_us();
     set_wall_offset(s);
@@ -274,9 +288,11 @@ static void *shard_main(void *arg)
         start_users(s);
         again = s->ops->turn(s->http, s->now_us);
         trim_spare(s);
+        atomic_store_explicit(&s->turns, ++turns, memory_order_relaxed);
         if (s->dirty)
             tell(s);
     }
+    end_users(s); /* here, for a task in C keeps its thread */
     return NULL;
 }
 
@@ -355,14 +371,8 @@ int shard_start(struct shard *s)
     return -rc;
 }
 
-static void end_all(struct shard *s)
+static void free_spare(struct shard *s)
 {
-    for (size_t c = 0; s->users && c < s->plan->class_count; c++) {
-        while (s->users[c].first)
-            user_end_now(s->users[c].first);
-    }
-    while (s->ending.first)
-        user_end_now(s->ending.first);
     while (s->spare.first) {
         struct user *u = s->spare.first;
         user_list_remove(&s->spare, u);
@@ -379,7 +389,8 @@ void shard_done(struct shard *s)
         shard_wake(s);
         pthread_join(s->thread, NULL);
     }
-    end_all(s);
+    free_spare(s);
+    native_shard_free(s->native);
     made_call_free_all(s);
     if (s->ops)
         s->ops->close(s->http);

@@ -23,6 +23,7 @@ struct arrivals;
 struct engine_options;
 struct feeds;
 struct made_call;
+struct native_shard;
 struct pattern_scratch;
 struct user;
 
@@ -92,8 +93,10 @@ struct shard {
     struct shard_mailbox mail;
     pthread_t thread;
     bool thread_started;
-    unsigned index, count; /* this one among all shards */
-    struct feeds *feeds;   /* of all shards; NULL: the plan has none */
+    unsigned index, count;       /* this one among all shards */
+    struct feeds *feeds;         /* of all shards; NULL: the plan has none */
+    struct native_shard *native; /* NULL: the plan has no tasks in C */
+    atomic_uint turns;           /* of the loop: it stands still when something does not end */
 
     /* the shard's thread only, from here on */
     int epoll_fd;

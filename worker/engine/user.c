@@ -5,6 +5,7 @@
 #include "worker/engine/cookies.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/interpreter.h"
+#include "worker/engine/native.h"
 #include "worker/engine/requests.h"
 #include "worker/engine/variables.h"
 
@@ -56,8 +57,7 @@ bool user_has_schedule(const struct user *u)
 static void task_done(struct user *u, uint64_t now_us);
 static void leave(struct user *u, uint64_t now_us);
 
-/* Do what comes next of the task. */
-static void go_on(struct user *u, uint64_t now_us)
+void user_go_on(struct user *u, uint64_t now_us)
 {
     enum interpreter_end end;
     if (u->stop_next != PLAN_STOP_NOTHING) {
@@ -65,7 +65,7 @@ static void go_on(struct user *u, uint64_t now_us)
         u->stop_next = PLAN_STOP_NOTHING;
         end = interpreter_stop(u, what);
     } else {
-        end = interpreter_run(u, now_us);
+        end = u->native ? native_run(u, now_us) : interpreter_run(u, now_us);
     }
     switch (end) {
     case INTERPRETER_WAITS:
@@ -90,7 +90,7 @@ void user_resume_soon(struct user *u, uint64_t now_us)
 void user_request_done(void *user, const struct http_result *result, uint64_t now_us)
 {
     struct user *u = user;
-    switch (requests_answered(u, result, now_us)) {
+    switch (u->native ? native_answered(u, result, now_us) : requests_answered(u, result, now_us)) {
     case REQUESTS_REDIRECTED:
         return;
     case REQUESTS_NOT_REDIRECTED:
@@ -99,7 +99,7 @@ void user_request_done(void *user, const struct http_result *result, uint64_t no
         return;
     case REQUESTS_ANSWERED:
         u->step++;
-        go_on(u, now_us);
+        user_go_on(u, now_us);
         return;
     }
 }
@@ -171,7 +171,7 @@ static void next_task(struct user *u, uint64_t start_us, uint64_t now_us)
     if (idle)
         user_resume_soon(u, now_us);
     else
-        go_on(u, now_us);
+        user_go_on(u, now_us);
 }
 
 /* When a think time that begins now ends. */
@@ -277,7 +277,7 @@ static void timer_fired(struct timer *t, void *context, uint64_t now_us)
     struct user *u = (struct user *)t; /* its first member */
     (void)context;
     if (u->state == USER_RESUMING || u->state == USER_PAUSING) {
-        go_on(u, now_us);
+        user_go_on(u, now_us);
         return;
     }
     note_late_start(u->shard, now_us - t->due_us);
@@ -290,12 +290,12 @@ static void begin_life(struct user *u, uint64_t now_us)
 {
     const struct plan_class *class = class_of(u);
     u->paced_from_us = now_us;
-    if (class->on_start.step_count == 0) {
+    if (plan_task_is_empty(&class->on_start)) {
         ready(u, now_us);
         return;
     }
     begin_task(u, &class->on_start, &u->binding->classes[u->class].on_start, now_us);
-    go_on(u, now_us);
+    user_go_on(u, now_us);
 }
 
 static void spare(struct shard *s, struct user *u)
@@ -304,6 +304,7 @@ static void spare(struct shard *s, struct user *u)
     u->client = NULL;
     variables_free(u->variables, s);
     u->variables = NULL;
+    native_free(u);
     user_list_add(&s->spare, u);
 }
 
@@ -325,7 +326,8 @@ int user_start(struct shard *s, uint32_t class)
     u->client = s->ops->client_new(s->http, u, s->plan->classes[class].insecure);
     if (s->plan->has_values)
         u->variables = variables_new(s->plan, number);
-    if (!u->client || (s->plan->has_values && !u->variables)) {
+    int rc = s->native ? native_new(u, number) : 0;
+    if (rc < 0 || !u->client || (s->plan->has_values && !u->variables)) {
         spare(s, u);
         return -ENOMEM;
     }
@@ -352,6 +354,8 @@ static void cut(struct user *u)
     u->state = USER_RESUMING;
     u->stop_next = PLAN_STOP_NOTHING;
     requests_forget(u);
+    if (u->native)
+        native_cut(u);
 }
 
 void user_end_now(struct user *u)
@@ -374,7 +378,7 @@ void user_end_now(struct user *u)
 static void leave(struct user *u, uint64_t now_us)
 {
     const struct plan_class *class = class_of(u);
-    if (u->stage == USER_STOPS || class->on_stop.step_count == 0) {
+    if (u->stage == USER_STOPS || plan_task_is_empty(&class->on_stop)) {
         user_end_now(u);
         return;
     }
@@ -388,7 +392,7 @@ static void leave(struct user *u, uint64_t now_us)
     if (u->end_by_us < now_us + ENGINE_ON_STOP_S * UINT64_C(1000000))
         u->end_by_us = now_us + ENGINE_ON_STOP_S * UINT64_C(1000000);
     begin_task(u, &class->on_stop, &u->binding->classes[u->class].on_stop, now_us);
-    go_on(u, now_us);
+    user_go_on(u, now_us);
 }
 
 /* Into the list of those whose end is waited for. */
@@ -403,7 +407,7 @@ static void move_to_ending(struct user *u, uint64_t end_by_us)
 
 void user_time_is_up(struct user *u, uint64_t now_us)
 {
-    if (u->stage == USER_STOPS || class_of(u)->on_stop.step_count == 0) {
+    if (u->stage == USER_STOPS || plan_task_is_empty(&class_of(u)->on_stop)) {
         user_end_now(u);
         return;
     }
@@ -423,7 +427,7 @@ static uint64_t end_by(const struct user *u, uint64_t timeout_us)
 void user_end_soon(struct user *u, uint64_t timeout_us)
 {
     uint64_t end_by_us = end_by(u, timeout_us);
-    bool stops = class_of(u)->on_stop.step_count > 0;
+    bool stops = !plan_task_is_empty(&class_of(u)->on_stop);
     bool at_once = timeout_us == 0 || u->state == USER_WAITING;
     if (at_once && !stops) {
         user_end_now(u);

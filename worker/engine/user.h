@@ -28,6 +28,7 @@ struct user_redirect {
     struct plan_header *headers; /* of the hop; their texts belong to the first call */
 };
 
+struct cicada_user;
 struct made_call;
 struct variables;
 
@@ -43,6 +44,7 @@ struct user {
     struct user_redirect *redirect; /* NULL: not following one */
     struct made_call *made;         /* the request under way, when it was made of variables */
     struct variables *variables;    /* NULL: the plan has none */
+    struct cicada_user *native;     /* NULL: the plan is a scenario */
     const struct plan_task *task;
     const struct http_call *calls; /* of the task's steps */
     uint64_t request_start_us;     /* from which its response time counts */
@@ -72,6 +74,9 @@ void user_end_soon(struct user *u, uint64_t timeout_us);
 
 /* It is past its end_by_us. */
 void user_time_is_up(struct user *u, uint64_t now_us);
+
+/* What it waited for is there. */
+void user_go_on(struct user *u, uint64_t now_us);
 
 /* Let its timer fire: with the next turn of the loop, or after a pause. */
 void user_resume_soon(struct user *u, uint64_t now_us);

@@ -6,6 +6,7 @@
 #include "worker/scenario/node_json.h"
 #include "worker/scenario/node_yaml.h"
 #include "worker/scenario/pattern.h"
+#include "worker/scenario/task_file.h"
 #include "worker/scenario/url.h"
 
 #include "base/log.h"
@@ -156,7 +157,7 @@ static bool any_tag(const struct plan_task *task, const struct str *tags, size_t
 }
 
 /* Source: locust/user/task.py filter_tasks_by_tags, 2.47.0. */
-static bool is_wanted(const struct plan_task *task, const struct plan_tags *tags)
+bool load_is_wanted(const struct plan_task *task, const struct plan_tags *tags)
 {
     if (!tags)
         return true;
@@ -232,7 +233,7 @@ static int load_task(struct loader *l, const struct node *n, struct names *used,
         rc = load_fail(l, n, "a task must be an object or a path, not %s", node_kind_name(n->kind));
     if (rc < 0)
         return rc;
-    *ret_wanted = is_wanted(&d.task, l->tags);
+    *ret_wanted = load_is_wanted(&d.task, l->tags);
     if (d.steps)
         rc = load_task_steps(l, d.steps, *ret_wanted, &d.task);
     else
@@ -616,17 +617,32 @@ static int load_text_into(struct owned_plan *o, struct str text, const struct lo
     return rc;
 }
 
+static struct owned_plan *new_plan(void)
+{
+    struct owned_plan *o = calloc(1, sizeof *o);
+    if (o)
+        o->plan.memory = o;
+    return o;
+}
+
+struct plan *load_empty_plan(struct arena **ret_memory)
+{
+    struct owned_plan *o = new_plan();
+    if (!o)
+        return NULL;
+    *ret_memory = &o->memory;
+    return &o->plan;
+}
+
 static int load(struct str text, const struct load_order *order, struct plan **ret, struct err *err)
 {
     if (text.len > PLAN_MAX_FILE_BYTES)
         return err_set(err, -EINVAL, "%s:1: larger than %u bytes", order->source,
                        PLAN_MAX_FILE_BYTES);
-    struct owned_plan *o = calloc(1, sizeof *o);
+    struct owned_plan *o = new_plan();
     int rc = o ? 0 : -ENOMEM;
-    if (rc == 0) {
-        o->plan.memory = o;
+    if (rc == 0)
         rc = load_text_into(o, text, order, err);
-    }
     if (rc < 0) {
         plan_free(o ? &o->plan : NULL);
         if (rc == -ENOMEM) /* all else was told */
@@ -665,6 +681,8 @@ static int load_path(struct load_order *order, struct plan **ret, struct err *er
 int plan_load_file(const char *path, const struct plan_tags *tags, struct plan **ret,
                    struct err *err)
 {
+    if (task_file_is_one(path))
+        return task_file_load(path, tags, ret, err);
     return load_path(&(struct load_order){.source = path, .tags = tags}, ret, err);
 }
 

@@ -209,4 +209,12 @@ struct step_list {
 };
 MUST_USE int load_steps(struct loader *l, const struct node *n, struct step_list *list);
 
+/* --- load.c --- */
+
+/* Do the tags keep a task? tags may be NULL. */
+bool load_is_wanted(const struct plan_task *task, const struct plan_tags *tags);
+/* A plan to be filled by another source than a scenario; plan_free. *ret_memory is the memory that
+ * is freed with it. NULL: no memory. */
+struct plan *load_empty_plan(struct arena **ret_memory);
+
 #endif

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cicada_test; /* include/cicada.h */
+struct cicada_user;
 struct pattern;
 
 #define PLAN_MAX_FILE_BYTES (64u << 20) /* a scenario with its bodies inside */
@@ -333,6 +335,7 @@ struct plan_task {
     size_t tag_count;
     const struct plan_step *steps;
     size_t step_count;
+    void (*native)(struct cicada_user *user); /* a task in C, in place of steps */
 };
 
 struct plan_class {
@@ -353,6 +356,12 @@ struct plan_class {
 
 struct plan_shape;
 struct plan_threshold;
+
+/* Is there nothing to do? Of an on_start or an on_stop. */
+static inline bool plan_task_is_empty(const struct plan_task *task)
+{
+    return task->step_count == 0 && !task->native;
+}
 
 /* A stats entry that is known before the run. */
 struct plan_entry {
@@ -378,8 +387,9 @@ struct plan {
     uint32_t loop_slots; /* loops that are inside each other at most */
     uint32_t group_slots;
     bool has_patterns;
-    bool has_values; /* some text has variables: users need memory for them */
-    void *memory;    /* for plan_free */
+    bool has_values;                  /* some text has variables: users need memory for them */
+    const struct cicada_test *native; /* a test in C, whose tasks are all native; or NULL */
+    void *memory;                     /* for plan_free */
 };
 
 /* Which tasks to keep, as Locust's --tags and --exclude-tags. */

@@ -50,6 +50,26 @@ static void test_it_goes_on_behind_each_park(void **state)
     fiber_pool_free(pool);
 }
 
+/* Compilers save vectors on the stack with instructions that trap when it is not aligned. */
+static void look_at_frame(void *arg)
+{
+    *(uintptr_t *)arg = (uintptr_t)__builtin_frame_address(0);
+}
+
+static void test_its_stack_is_aligned(void **state)
+{
+    (void)state;
+    struct fiber_pool *pool;
+    struct fiber *fiber;
+    uintptr_t frame = 1;
+    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_new(pool, look_at_frame, &frame, &fiber), 0);
+    assert_false(fiber_resume(fiber));
+    assert_int_equal(frame % 16, 0);
+    fiber_free(pool, fiber);
+    fiber_pool_free(pool);
+}
+
 static void test_many_take_turns(void **state)
 {
     (void)state;
@@ -185,6 +205,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_goes_on_behind_each_park),
+        cmocka_unit_test(test_its_stack_is_aligned),
         cmocka_unit_test(test_many_take_turns),
         cmocka_unit_test(test_locals_of_a_hundred_kilobytes_survive),
         cmocka_unit_test(test_a_dropped_fiber_gives_its_stack_back),
