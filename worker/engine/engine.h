@@ -100,7 +100,8 @@ MUST_USE int engine_stop(struct engine *e, double stop_timeout_s);
 /* Ask every shard for its samples so far; they arrive through engine_poll. Cheap; asking again
  * before all answered is allowed. -ENOMEM, -EPIPE (a shard is gone). */
 MUST_USE int engine_request_stats(struct engine *e);
-/* True when every shard has answered the last engine_request_stats. */
+/* True when every shard has answered the last engine_request_stats. Take while waiting for it: a
+ * shard whose samples of an earlier request are not taken has no set to go on with. */
 bool engine_stats_complete(const struct engine *e);
 /* Merge what arrived into `into` and hand the sets back to the shards. 0, -ENOMEM (kept for the
  * next call: nothing is lost). */

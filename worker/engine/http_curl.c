@@ -36,6 +36,7 @@ struct curl_socket {
     curl_socket_t fd;
     uint32_t wanted;     /* EPOLLIN, EPOLLOUT as curl wants them now; 0: nothing */
     uint32_t registered; /* what the epoll set has; 0: not in it */
+    bool counted;        /* as open */
 };
 
 struct http_engine {
@@ -135,36 +136,62 @@ static int set_in_epoll(struct curl_socket *s)
     return rc;
 }
 
+/* The kernel takes a closed descriptor out of the epoll set by itself; the next socket of that
+ * number must be put in anew. */
+static void forget_socket(struct curl_socket *s)
+{
+    s->wanted = s->registered = 0;
+    s->engine->setup.counters->sockets -= s->counted;
+    s->counted = false;
+}
+
+static bool is_connecting(CURL *easy)
+{
+    char *client = NULL;
+    (void)curl_easy_getinfo(easy, CURLINFO_PRIVATE, &client); /* stays NULL: not one of ours */
+    return client && !((struct http_client *)client)->sent;
+}
+
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *engine, void *unused)
 {
     struct curl_socket *s = socket_of(engine, fd);
-    (void)easy;
     (void)unused;
     if (!s)
         return -1; /* curl ends the transfer as out of memory */
-    s->wanted = (what & CURL_POLL_IN && what != CURL_POLL_REMOVE ? EPOLLIN : 0) |
-                (what & CURL_POLL_OUT && what != CURL_POLL_REMOVE ? EPOLLOUT : 0);
+    if (what == CURL_POLL_REMOVE) {
+        s->wanted = 0;
+        if (is_connecting(easy)) /* and fails: then curl closes it without telling */
+            forget_socket(s);
+        return 0;
+    }
+    s->wanted = (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
     return s->wanted ? set_in_epoll(s) : 0;
 }
 
-static int on_new_socket(void *engine, curl_socket_t fd, curlsocktype purpose)
+static int open_socket(struct http_engine *e, const struct curl_sockaddr *to)
 {
-    struct http_counters *counters = ((struct http_engine *)engine)->setup.counters;
-    (void)fd;
-    (void)purpose;
+    struct http_counters *counters = e->setup.counters;
+    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    struct curl_socket *s = fd < 0 ? NULL : socket_of(e, fd);
+    if (fd >= 0 && !s) {
+        (void)close(fd);
+        errno = ENOMEM;
+        return -1;
+    }
+    if (!s)
+        return -1;
+    forget_socket(s); /* whatever had the number is gone */
+    s->counted = true;
     if (++counters->sockets > counters->sockets_peak)
         counters->sockets_peak = counters->sockets;
-    return CURL_SOCKOPT_OK;
+    return fd;
 }
 
-/* The kernel takes a closed descriptor out of the epoll set by itself; the next socket of that
- * number must be put in anew. */
 static int on_close_socket(void *engine, curl_socket_t fd)
 {
     struct http_engine *e = engine;
-    e->setup.counters->sockets--;
     if ((size_t)fd < e->socket_count && e->sockets[fd])
-        e->sockets[fd]->wanted = e->sockets[fd]->registered = 0;
+        forget_socket(e->sockets[fd]);
     return close(fd);
 }
 
@@ -592,7 +619,7 @@ static curl_socket_t on_open_socket(void *client, curlsocktype purpose, struct c
         c->not_sent = c->error[0] ? transfer_failure(c) : HTTP_FAILURE_CLOSED;
         return CURL_SOCKET_BAD;
     }
-    int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    int fd = open_socket(c->engine, to);
     c->not_sent = fd < 0 ? http_failure_of_errno(errno) : HTTP_FAILURE_NONE;
     return fd;
 }
@@ -680,8 +707,6 @@ static CURLcode set_client(struct http_client *c)
     SET(CURLOPT_ERRORBUFFER, c->error);
     SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
     SET(CURLOPT_OPENSOCKETDATA, (void *)c);
-    SET(CURLOPT_SOCKOPTFUNCTION, on_new_socket);
-    SET(CURLOPT_SOCKOPTDATA, (void *)c->engine);
     SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);
