@@ -6,9 +6,10 @@
  *
  * A client (one user) has one connection for each origin it talks to, used by one request at a
  * time. */
-#include "worker/engine/http.h"
+#include "worker/engine/http_fast.h"
 
 #include "base/clock.h"
+#include "worker/engine/http.h"
 #include "worker/engine/http_parser.h"
 #include "worker/engine/http_request.h"
 #include "worker/engine/http_response.h"
@@ -97,6 +98,9 @@ struct http_client {
     struct timer timeout;
     struct marks *marks; /* NULL: phases are not measured */
 };
+
+const size_t http_fast_client_bytes = sizeof(struct http_client);
+const size_t http_fast_connection_bytes = sizeof(struct connection);
 
 struct http_engine {
     struct http_engine_setup setup;
