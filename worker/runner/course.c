@@ -136,7 +136,7 @@ static unsigned begin_arrivals(struct course *c)
 
 int course_advance(struct course *c, uint64_t now_us, bool reached, unsigned *ret)
 {
-    unsigned todo = 0;
+    unsigned wishes = 0;
     *ret = 0;
     if (c->state == COURSE_WAITING || c->state == COURSE_ENDED)
         return 0;
@@ -152,15 +152,15 @@ int course_advance(struct course *c, uint64_t now_us, bool reached, unsigned *re
         return 0;
     }
     if (c->ramp_is_new)
-        todo |= COURSE_RAMPS;
+        wishes |= COURSE_RAMPS;
     c->ramp_is_new = false;
     if (c->step_us <= now_us) {
-        todo |= take_step(c, now_us);
+        wishes |= take_step(c, now_us);
     } else if (c->state == COURSE_SPAWNING && c->stepped_all && reached) {
         c->state = COURSE_RUNNING;
-        todo |= COURSE_SPAWNED;
+        wishes |= COURSE_SPAWNED;
     }
-    *ret = todo;
+    *ret = wishes;
     return 0;
 }
 

@@ -161,17 +161,17 @@ static void all_spawned(struct headless *h)
     h->asked = true;
 }
 
-static void perform(struct headless *h, unsigned todo)
+static void perform(struct headless *h, unsigned wishes)
 {
-    if (todo & COURSE_RAMPS)
+    if (wishes & COURSE_RAMPS)
         tell_ramp(h);
-    if (todo & COURSE_SET_USERS)
+    if (wishes & COURSE_SET_USERS)
         set_users(h);
-    if (todo & COURSE_SET_ARRIVALS)
+    if (wishes & COURSE_SET_ARRIVALS)
         set_arrivals(h);
-    if (todo & COURSE_SPAWNED)
+    if (wishes & COURSE_SPAWNED)
         all_spawned(h);
-    if (todo & COURSE_END) {
+    if (wishes & COURSE_END) {
         log_info("%s, shutting down", h->course.why);
         end_load(h, h->options->stop_timeout_s);
     }
@@ -180,15 +180,15 @@ static void perform(struct headless *h, unsigned todo)
 static void advance(struct headless *h)
 {
     struct engine_status status;
-    unsigned todo = 1;
-    while (h->phase == PHASE_LOAD && todo != 0 && h->broken.code == 0) {
+    unsigned wishes = 1;
+    while (h->phase == PHASE_LOAD && wishes != 0 && h->broken.code == 0) {
         engine_status(h->engine, &status);
-        int rc = course_advance(&h->course, clock_mono_us(), status.reached, &todo);
+        int rc = course_advance(&h->course, clock_mono_us(), status.reached, &wishes);
         if (rc < 0) {
             engine_told(h, rc);
             return;
         }
-        perform(h, todo);
+        perform(h, wishes);
     }
 }
 
