@@ -243,21 +243,26 @@ SRC_worker_cli := \
 	worker/cli/options.c \
 	worker/cli/report_setup.c
 
+SRC_worker_main := \
+	worker/main.c
+
 ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
-	worker_report worker_output worker_metrics worker_runner worker_cli
-MAIN := $(wildcard worker/main.c)
+	worker_report worker_output worker_metrics worker_runner worker_cli worker_main
+MAIN := $(wildcard worker/program.c)
 
 LIBS := $(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(BUILD)/lib/lib$(room).a))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 LINK_LIBS = -Wl,--start-group $(LIBS) -Wl,--end-group
 
+SONAME := libcicada.so.$(shell sed -n 's/^#define CICADA_ABI *//p' include/cicada.h)
+
 # --- what is built --------------------------------------------------------------------------------
 
-.PHONY: all libs test check bench bench-programs fuzz fmt fmt-check lint install uninstall clean help
+.PHONY: all libs examples test check bench bench-programs fuzz fmt fmt-check lint install uninstall clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(if $(MAIN),$(BUILD)/cicada,$(LIBS))
+all: $(BUILD)/cicada $(BUILD)/libcicada.a $(BUILD)/$(SONAME)
 
 libs: $(LIBS)
 
@@ -284,6 +289,41 @@ $(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(eval $(call room_library,$(room)))
 $(BUILD)/cicada: $(call objects,$(MAIN)) $(LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $(call objects,$(MAIN)) $(LINK_LIBS) $(OUR_LIBS)
+
+# --- the library: include/cicada.h and nothing else is seen of it ------------------------------------
+
+$(BUILD)/libcicada.o: $(LIBS)
+	$(call say,LD,$@)
+	$(Q)$(LD) -r -o $@ --whole-archive $(LIBS) --no-whole-archive
+	$(Q)objcopy --localize-hidden $@
+
+$(BUILD)/libcicada.a: $(BUILD)/libcicada.o
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $<
+
+$(BUILD)/$(SONAME): $(LIBS) worker/cicada.map
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -pthread $(SAN_FLAGS) $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
+		-Wl,--version-script=worker/cicada.map -o $@ \
+		-Wl,--whole-archive $(LIBS) -Wl,--no-whole-archive $(OUR_LIBS)
+
+# Examples of tasks: shared objects for -f, and programs of their own.
+EXAMPLE_TASKS := http_flow tcp_echo
+EXAMPLE_PROGRAMS := compress
+
+examples: $(EXAMPLE_TASKS:%=$(BUILD)/examples/%.so) $(EXAMPLE_PROGRAMS:%=$(BUILD)/examples/%)
+
+$(BUILD)/examples/%.so: examples/c/%.c include/cicada.h
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 $(WARN) $(CFLAGS) $(SAN_FLAGS) $(if $(WERROR),-Werror) -shared -fPIC -Iinclude -o $@ $<
+
+$(BUILD)/examples/%: examples/c/%.c include/cicada.h $(BUILD)/libcicada.a
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 $(WARN) $(CFLAGS) $(SAN_FLAGS) $(if $(WERROR),-Werror) -pthread -Iinclude -o $@ $< \
+		$(BUILD)/libcicada.a $(OUR_LIBS)
 
 # --- tests ----------------------------------------------------------------------------------------
 
@@ -351,11 +391,23 @@ lint:
 
 install: all
 	install -D -m 755 $(BUILD)/cicada $(DESTDIR)$(PREFIX)/bin/cicada
+	install -D -m 644 include/cicada.h $(DESTDIR)$(PREFIX)/include/cicada.h
+	install -D -m 644 $(BUILD)/libcicada.a $(DESTDIR)$(PREFIX)/lib/libcicada.a
+	install -D -m 755 $(BUILD)/$(SONAME) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libcicada.so
+	@mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+		'Name: cicada' 'Description: user classes in C for a Locust-compatible load worker' \
+		'Version: $(VERSION)' 'Requires.private: $(PKGS)' 'Cflags: -I$${includedir}' \
+		'Libs: -L$${libdir} -lcicada' 'Libs.private: -lm -pthread' \
+		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/cicada.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/cicada/LICENSE
 	install -D -m 644 README.md $(DESTDIR)$(PREFIX)/share/doc/cicada/README.md
 
 uninstall:
-	rm -f $(DESTDIR)$(PREFIX)/bin/cicada
+	rm -f $(DESTDIR)$(PREFIX)/bin/cicada $(DESTDIR)$(PREFIX)/include/cicada.h
+	rm -f $(DESTDIR)$(PREFIX)/lib/libcicada.a $(DESTDIR)$(PREFIX)/lib/libcicada.so
+	rm -f $(DESTDIR)$(PREFIX)/lib/$(SONAME) $(DESTDIR)$(PREFIX)/lib/pkgconfig/cicada.pc
 	rm -rf $(DESTDIR)$(PREFIX)/share/doc/cicada
 
 clean:

@@ -1,7 +1,8 @@
 /* The wiring: command line, log, libraries, signals, the plan, and the run. The only file that
- * knows everything, and the only one that ends the process. */
+ * knows everything. */
 #include "base/buf.h"
 #include "base/log.h"
+#include "include/cicada.h"
 #include "worker/cli/commands.h"
 #include "worker/cli/help.h"
 #include "worker/cli/options.h"
@@ -10,6 +11,7 @@
 #include "worker/runner/headless.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
+#include "worker/scenario/plan_native.h"
 
 #include <ares.h>
 #include <curl/curl.h>
@@ -91,7 +93,9 @@ static int check_classes(const struct options *o, const struct plan *plan, struc
     return 0;
 }
 
-static int load_plan(const struct options *o, struct plan **ret, struct err *err)
+/* test: of the program's own; NULL: none. */
+static int load_plan(const struct options *o, const struct cicada_test *test, struct plan **ret,
+                     struct err *err)
 {
     const struct plan_tags tags = {
         .include = o->tags.items,
@@ -99,8 +103,9 @@ static int load_plan(const struct options *o, struct plan **ret, struct err *err
         .exclude = o->exclude_tags.items,
         .exclude_count = o->exclude_tags.count,
     };
-    int rc = o->url ? plan_from_url(str_of(o->url), ret, err)
-                    : plan_load_file(o->scenario_file, &tags, ret, err);
+    int rc = test     ? plan_load_native(test, o->scenario_file, &tags, ret, err)
+             : o->url ? plan_from_url(str_of(o->url), ret, err)
+                      : plan_load_file(o->scenario_file, &tags, ret, err);
     return rc < 0 ? rc : check_classes(o, *ret, err);
 }
 
@@ -218,7 +223,7 @@ static int run_headless(const struct options *o, const struct plan *plan,
     return rc < 0 ? fail(&err, o->log_file, fault(rc)) : exit_code;
 }
 
-static int run(const struct options *o)
+static int run(const struct options *o, const struct cicada_test *test)
 {
     struct err err = {0};
     struct plan *plan = NULL;
@@ -233,7 +238,8 @@ static int run(const struct options *o)
     if (signal_fd < 0) {
         (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
-    } else if ((rc = load_plan(o, &plan, &err)) < 0 || (rc = report_setup(o, &setup, &err)) < 0) {
+    } else if ((rc = load_plan(o, test, &plan, &err)) < 0 ||
+               (rc = report_setup(o, &setup, &err)) < 0) {
         exit_code = fail(&err, o->log_file, fault(rc));
     } else {
         setup.settings.background.test_name = o->test_name;
@@ -267,14 +273,39 @@ static int run_command(const struct command *c, char *argv[])
     return exit_code;
 }
 
-int main(int argc, char *argv[])
+/* A program with its own test is what it runs: the command line as if it named it, first, so that
+ * another -f shows. NULL: no memory. */
+static char **name_own_test(int argc, char **argv, char *name)
+{
+    static char flag[] = "-f";
+    char **args = calloc((size_t)argc + 3, sizeof *args);
+    if (!args)
+        return NULL;
+    args[0] = name;
+    args[1] = flag;
+    args[2] = name;
+    for (int i = 1; i < argc; i++)
+        args[i + 2] = argv[i];
+    return args;
+}
+
+static int read_options(char **args, const struct cicada_test *test, struct options *ret,
+                        struct err *err)
+{
+    int rc = options_read(args, environ, ret, err);
+    if (rc < 0 || !test || ret->help || ret->version)
+        return rc;
+    if (strcmp(ret->scenario_file, args[0]) == 0)
+        return 0;
+    options_done(ret);
+    return err_set(err, -EINVAL, "-f: the user classes of this program are its own");
+}
+
+static int run_with_options(char **args, const struct cicada_test *test)
 {
     struct err err = {0};
     struct options options;
-    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
-    if (command)
-        return run_command(command, argv + 1);
-    int rc = options_read(argv, environ, &options, &err);
+    int rc = read_options(args, test, &options, &err);
     if (rc < 0)
         return fail(&err, NULL, fault(rc));
     int exit_code = EXIT_FAILED;
@@ -283,10 +314,27 @@ int main(int argc, char *argv[])
     } else if (options.version) {
         exit_code = show_version();
     } else if (open_libraries()) {
-        exit_code = run(&options);
+        exit_code = run(&options, test);
         curl_global_cleanup();
     }
     options_done(&options);
     log_close();
+    return exit_code;
+}
+
+int cicada_main(int argc, char **argv, const struct cicada_test *test)
+{
+    static char nameless[] = "cicada";
+    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    if (command)
+        return run_command(command, argv + 1);
+    if (!test)
+        return run_with_options(argv, NULL);
+    struct err err = {0};
+    char **args = name_own_test(argc, argv, argc > 0 ? argv[0] : nameless);
+    if (!args)
+        return fail(&err, NULL, fault(err_set(&err, -ENOMEM, "out of memory")));
+    int exit_code = run_with_options(args, test);
+    free(args);
     return exit_code;
 }

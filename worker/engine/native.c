@@ -87,7 +87,7 @@ static bool resume(struct cicada_user *n)
         char what[512];
         native_running_text(n->user->shard->plan, running_now(n->user), what, sizeof what);
         log_line(LOG_CRITICAL, "%s: used up its stack of %u KiB", what, FIBER_STACK_BYTES >> 10);
-        abort(); /* what lies below the stack is overwritten */
+        __builtin_trap(); /* what lies below the stack is overwritten */
     }
     atomic_store_explicit(&s->running, 0, memory_order_relaxed);
     return parked;
