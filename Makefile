@@ -243,12 +243,12 @@ SRC_worker_cli := \
 	worker/cli/options.c \
 	worker/cli/report_setup.c
 
-SRC_worker_main := \
-	worker/main.c
+SRC_worker_library := \
+	worker/library/cicada_main.c
 
 ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
-	worker_report worker_output worker_metrics worker_runner worker_cli worker_main
-MAIN := $(wildcard worker/program.c)
+	worker_report worker_output worker_metrics worker_runner worker_cli worker_library
+MAIN := $(wildcard worker/main.c)
 
 LIBS := $(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(BUILD)/lib/lib$(room).a))
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
@@ -302,10 +302,10 @@ $(BUILD)/libcicada.a: $(BUILD)/libcicada.o
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $<
 
-$(BUILD)/$(SONAME): $(LIBS) worker/cicada.map
+$(BUILD)/$(SONAME): $(LIBS) worker/library/cicada.map
 	$(call say,LD,$@)
 	$(Q)$(CC) -shared -pthread $(SAN_FLAGS) $(LDFLAGS) -Wl,-soname,$(SONAME) -Wl,-Bsymbolic-functions \
-		-Wl,--version-script=worker/cicada.map -o $@ \
+		-Wl,--version-script=worker/library/cicada.map -o $@ \
 		-Wl,--whole-archive $(LIBS) -Wl,--no-whole-archive $(OUR_LIBS)
 
 # Examples of tasks: shared objects for -f, and programs of their own.
