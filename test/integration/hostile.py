@@ -13,6 +13,7 @@ import threading
 import time
 
 KEEP, CLOSE, RESET, HANG = "keep", "close", "reset", "hang"  # what follows an answer
+SLOW_S = 0.05
 HANG_S = 30  # far above every time-out of the tests
 MAX_HEAD_BYTES = 1 << 20
 MAX_SENT_BYTES = 64 << 20  # of one endless answer
@@ -552,6 +553,18 @@ def location(where):
     return answer
 
 
+@path("/slow/redirect")
+def slow_redirect(c):
+    time.sleep(SLOW_S)
+    c.send(ok(b"Location: /slow/landed\r\n", status=b"302 Found"))
+
+
+@path("/slow/landed")
+def slow_landed(c):
+    time.sleep(SLOW_S)
+    c.send(OK)
+
+
 PATHS["/redirect/other-port"] = location(lambda s: s.other.url + "/auth")
 PATHS["/redirect/other-host"] = location(lambda s: "http://localhost:%d/auth" % s.port)
 PATHS["/redirect/same-host"] = location(lambda s: s.url + "/auth")
@@ -699,13 +712,13 @@ class Certificates:
 class Listener:
     """A listening socket on a free port; each connection it accepts is given to a function in a thread."""
 
-    def __init__(self, function, backlog=64):
+    def __init__(self, function, backlog=64, address="127.0.0.1"):
         self.function = function
         self.connections = 0
         self.open = set()
         self.lock = threading.Lock()
-        self.sock = socket.socket()
-        self.sock.bind(("127.0.0.1", 0))
+        self.sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        self.sock.bind((address, 0))
         self.sock.listen(backlog)
         self.port = self.sock.getsockname()[1]
         self.thread = threading.Thread(target=self.accept, daemon=True)
@@ -749,7 +762,7 @@ class Listener:
 class Server:
     """One HTTP port. seen: the requests in their order; connections: how many were opened."""
 
-    def __init__(self, context=None, early=None):
+    def __init__(self, context=None, early=None, address="127.0.0.1"):
         self.context = context
         self.early = early  # sent as soon as a TLS connection stands
         self.seen = []
@@ -757,7 +770,7 @@ class Server:
         self.stopping = threading.Event()
         self.ports = {}
         self.other = self
-        self.listener = Listener(self.serve)
+        self.listener = Listener(self.serve, address=address)
         self.port = self.listener.port
         self.url = "%s://127.0.0.1:%d" % ("https" if context else "http", self.port)
 

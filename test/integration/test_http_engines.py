@@ -12,7 +12,7 @@ import pytest
 import requests
 
 from harness.worker import CICADA, SANITIZER
-from hostile import ANSWERS, PATHS, PORTS, Hostile
+from hostile import ANSWERS, PATHS, PORTS, SLOW_S, Hostile, Server
 
 FOLDER = os.path.dirname(CICADA) if os.sep in CICADA else "build"
 ENGINE_RUN = os.path.join(FOLDER, "test", "tools", "engine_run")
@@ -384,7 +384,7 @@ def steps_of(hostile, case):
 
 
 def test_every_fault_is_tried():
-    reached = {"/before", "/after", "/auth", "/redirect/query?landed=1"}  # by way of others
+    reached = {"/before", "/after", "/auth", "/slow/redirect", "/slow/landed", "/redirect/query?landed=1"}  # by way of others
     reached |= {"/redirect/%d" % status for status in STATUSES}
     assert set(ANSWERS) | set(PATHS) == {case.path for case in CASES if case.path != "/"} | reached
     assert set(PORTS) <= {case.server for case in CASES}
@@ -537,3 +537,52 @@ def test_credentials_go_where_locust_sends_them(hostile, tmp_path, engine, where
     result = run(tmp_path, hostile, engine, scenario([{"get": url, "name": "x", "headers": headers}]), 1)
     assert result["errors"] == []
     assert sent(hostile, "/auth") == wanted
+
+
+# --- what a server sees of a good request ---
+
+def head_of(request, *names):
+    return [(n, v) for n, v in request.headers if n.lower() in names]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_header_of_one_s_own_replaces_ours_and_is_sent_once(hostile, tmp_path, engine):
+    own = {"connection": "keep-alive", "HOST": "other.example", "user-agent": "mine", "Accept": "a/b"}
+    hostile.forget()
+    run(tmp_path, hostile, engine, scenario([{"get": hostile.plain.url + "/ok", "headers": own}]), 1)
+    request, = hostile.plain.requests("/ok")
+    got = head_of(request, "connection", "host", "user-agent", "accept")
+    assert sorted((n.lower(), v) for n, v in got) == sorted((n.lower(), v) for n, v in own.items())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_large_post_is_sent_without_asking(hostile, tmp_path, engine):
+    """A server that ignores "Expect: 100-continue" would cost a second."""
+    hostile.forget()
+    run(tmp_path, hostile, engine, scenario([{"post": hostile.plain.url + "/ok", "body": "x" * 2000000}]), 1)
+    request, = hostile.plain.requests("/ok")
+    assert len(request.body) == 2000000
+    assert head_of(request, "expect", "content-length", "content-type") == [("Content-Length", "2000000")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("host", ("[::1]", "[::1%25lo]"))
+def test_an_ipv6_address_keeps_its_brackets_and_loses_its_zone(hostile, tmp_path, engine, host):
+    try:
+        server = Server(address="::1")
+    except OSError as e:
+        pytest.skip("no IPv6 here: %s" % e)
+    try:
+        result = run(tmp_path, hostile, engine, scenario([{"get": "http://%s:%d/ok" % (host, server.port)}]), 1)
+        assert result["errors"] == []
+        request, = server.requests("/ok")
+        assert head_of(request, "host") == [("Host", "[::1]:%d" % server.port)]
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_chain_of_redirects_is_one_request_with_the_time_of_all(hostile, tmp_path, engine):
+    result = run(tmp_path, hostile, engine, scenario([{"get": hostile.plain.url + "/slow/redirect"}]), 1)
+    assert [entry[1:] for entry in result["entries"]] == [["/slow/redirect", 1, 0, 2]]
+    assert result["p50_us"] >= 2 * SLOW_S * 1e6 * 0.99  # histograms keep three digits
