@@ -18,7 +18,7 @@ def accuracy(name, delay_ms, users, window_s, folder):
     warm_s = 2.5 if tool.slow else 1.5
     with Delayd("-d", delay_ms) as target:
         load = Load(target.url + "/", users, warm_s, window_s, folder=folder)
-        figures = measure(tool, load, target.requests, at_window=target.reset)
+        figures = measure(tool, load, target, at_window=target.reset)
         truth = target.stats()
     figures["true_p50_ms"], figures["true_p99_ms"] = truth["p50_us"] / 1000, truth["p99_us"] / 1000
     if "p99_ms" in figures:
@@ -33,7 +33,7 @@ def frozen(name, seconds, folder):
     with Delayd("-d", 1, "-f", "%d,%d" % (FREEZE_PERIOD_S, FREEZE_S), cpus=ANYWHERE) as target:
         target.reset()
         load = Load(target.url + "/", FREEZE_USERS, 0, seconds - MARGIN_S, rate=FREEZE_RATE, folder=folder)
-        figures = measure(TOOLS[name], load, target.requests, cpus=ANYWHERE)
+        figures = measure(TOOLS[name], load, target, cpus=ANYWHERE)
         figures["freezes"] = target.stats()["freezes"]
     return figures
 

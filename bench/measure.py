@@ -110,6 +110,13 @@ def usage(pid):
     return Usage(seconds, user, system, resident, peak)
 
 
+def busy_s():
+    """CPU time of the whole machine, without waiting for disks."""
+    with open("/proc/stat") as f:
+        fields = [int(v) for v in f.readline().split()[1:9]]
+    return (sum(fields) - fields[3] - fields[4]) / TICKS_PER_S
+
+
 def fetch(url):
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with opener.open(url, timeout=PATIENCE_S) as response:
@@ -232,44 +239,51 @@ def environment(extra):
     return {**kept, **{k: str(v) for k, v in extra.items()}}
 
 
-def wait_until_begun(process, requests):
-    base, deadline = requests(), time.monotonic() + PATIENCE_S
-    while requests() - base < BEGUN and process.poll() is None and time.monotonic() < deadline:
+def wait_until_begun(process, target):
+    base, deadline = target.requests(), time.monotonic() + PATIENCE_S
+    while target.requests() - base < BEGUN and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
-def observe(process, load, requests, at_window):
+def sample(process, target):
+    """(requests, the generator's usage, the target's CPU time, everybody's CPU time, the clock)"""
+    return target.requests(), usage(process.pid), usage(target.process.pid).seconds, busy_s(), time.monotonic()
+
+
+def observe(process, load, target, at_window):
     """The figures of the window."""
-    wait_until_begun(process, requests)
+    wait_until_begun(process, target)
     time.sleep(load.warm_s)
     at_window()
-    before, used, start_s = requests(), usage(process.pid), time.monotonic()
+    count, used, target_s, all_s, clock_s = sample(process, target)
     time.sleep(load.window_s)
-    now, total, end_s = requests(), usage(process.pid), time.monotonic()
+    end_count, end_used, end_target_s, end_all_s, end_clock_s = sample(process, target)
     if process.poll() is not None:
         raise RuntimeError("it ended too early")
-    count = now - before
+    count, seconds = end_count - count, end_clock_s - clock_s
     if count <= 10:
         raise RuntimeError("it sent nothing")
-    per_request = 1e6 / count
+    cpu_s = end_used.seconds - used.seconds
     return {
-        "rps": count / (end_s - start_s),
-        "us": (total.seconds - used.seconds) * per_request,
-        "us_user": (total.user_s - used.user_s) * per_request,
-        "us_system": (total.system_s - used.system_s) * per_request,
-        "cpu": (total.seconds - used.seconds) / (end_s - start_s),
-        "resident_kb": total.resident_kb,
-        "peak_kb": total.peak_kb,
+        "rps": count / seconds,
+        "us": cpu_s * 1e6 / count,
+        "us_user": (end_used.user_s - used.user_s) * 1e6 / count,
+        "us_system": (end_used.system_s - used.system_s) * 1e6 / count,
+        "cpu": cpu_s / seconds,
+        "resident_kb": end_used.resident_kb,
+        "peak_kb": end_used.peak_kb,
+        "others": (end_all_s - all_s - (end_target_s - target_s) - cpu_s) / seconds,
     }
 
 
-def measure(tool, load, requests, cpus=GENERATOR_CPU, at_window=lambda: None):
-    """Run a tool (tools.py); its figures, or {"error": text}."""
+def measure(tool, load, target, cpus=GENERATOR_CPU, at_window=lambda: None):
+    """Run a tool (tools.py); its figures, or {"error": text}. "others" is what the rest of the machine used, in
+    processors."""
     argv, env = tool.command(load)
     with tempfile.TemporaryFile("w+") as output:
         process = start(argv, cpus, stdout=output, stderr=subprocess.STDOUT, env=environment(env), cwd=load.folder)
         try:
-            figures = observe(process, load, requests, at_window)
+            figures = observe(process, load, target, at_window)
             process.wait(timeout=load.seconds + PATIENCE_S)
             output.seek(0)
             figures.update(tool.reported(output.read(), load))

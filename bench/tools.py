@@ -59,8 +59,9 @@ def scenario(load):
 
 def cicada(*options):
     def command(load):
-        # users who wait start spread over one wait, the others all at once
-        spawn = ["-r", load.users / load.wait_s] if load.wait_s else []
+        # users with a pace start spread over one period of it, the others all at once
+        period_s = load.wait_s or (load.users / load.rate if load.rate else 0)
+        spawn = ["-r", load.users / period_s] if period_s else []
         return [ENGINE, "-u", load.users, *spawn, "-w", load.warm_s, "-t", load.window_s + MARGIN_S, *options,
                 scenario(load)], {}
     return command
