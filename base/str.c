@@ -7,12 +7,40 @@ static unsigned char lower(char c)
     return (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
 }
 
+/* Eight letters at once: bit 7 of each byte tells whether it is from 'A' to 'Z', and becomes the
+ * bit that makes it small. */
+static uint64_t lower_8(uint64_t bytes)
+{
+    const uint64_t each = 0x0101010101010101u;
+    uint64_t low = bytes & 0x7f * each;
+    uint64_t from_a = low + (0x80 - 'A') * each;
+    uint64_t behind_z = low + (0x7f - 'Z') * each;
+    uint64_t capitals = (from_a ^ behind_z) & ~bytes & 0x80 * each;
+    return bytes | capitals >> 2;
+}
+
+static bool eq_nocase_8(const char *a, const char *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x == y || lower_8(x) == lower_8(y);
+}
+
+/* Header names are compared for each request, so it matters. */
 bool str_eq_nocase(struct str a, struct str b)
 {
+    size_t i = 0;
     if (a.len != b.len)
         return false;
-    for (size_t i = 0; i < a.len; i++) {
-        if (a.ptr[i] != b.ptr[i] && lower(a.ptr[i]) != lower(b.ptr[i])) /* mostly they are equal */
+    for (; a.len - i >= 8; i += 8) {
+        if (!eq_nocase_8(a.ptr + i, b.ptr + i))
+            return false;
+    }
+    if (a.len >= 8) /* what is left, with some of what was looked at */
+        return eq_nocase_8(a.ptr + a.len - 8, b.ptr + a.len - 8);
+    for (; i < a.len; i++) {
+        if (lower(a.ptr[i]) != lower(b.ptr[i]))
             return false;
     }
     return true;
@@ -42,15 +70,6 @@ bool str_ends(struct str s, struct str suffix)
     return s.len >= suffix.len && str_eq(str_sub(s, s.len - suffix.len, s.len), suffix);
 }
 
-struct str str_sub(struct str s, size_t begin, size_t end)
-{
-    if (end > s.len)
-        end = s.len;
-    if (begin > end)
-        begin = end;
-    return (struct str){s.ptr ? s.ptr + begin : NULL, end - begin};
-}
-
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
@@ -65,12 +84,6 @@ struct str str_trim(struct str s)
     while (s.len > 0 && is_blank(s.ptr[s.len - 1]))
         s.len--;
     return s;
-}
-
-size_t str_find(struct str s, char c)
-{
-    const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
-    return at ? (size_t)(at - s.ptr) : s.len;
 }
 
 size_t str_find_str(struct str s, struct str needle)

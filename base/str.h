@@ -39,13 +39,24 @@ bool str_starts_nocase(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 
 /* The bytes from begin (clamped) to end (clamped). */
-struct str str_sub(struct str s, size_t begin, size_t end);
+static inline struct str str_sub(struct str s, size_t begin, size_t end)
+{
+    if (end > s.len)
+        end = s.len;
+    if (begin > end)
+        begin = end;
+    return (struct str){s.ptr ? s.ptr + begin : NULL, end - begin};
+}
 
 /* Without spaces, tabs, CR and LF at both ends. */
 struct str str_trim(struct str s);
 
 /* Position of the first c, or s.len when there is none. */
-size_t str_find(struct str s, char c);
+static inline size_t str_find(struct str s, char c)
+{
+    const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
+    return at ? (size_t)(at - s.ptr) : s.len;
+}
 
 /* Position of the first occurrence of needle, or s.len when there is none. */
 size_t str_find_str(struct str s, struct str needle);

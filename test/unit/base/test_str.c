@@ -32,6 +32,34 @@ static void test_equality(void **state)
     assert_false(str_eq_nocase(STR("\xC4"), STR("\xE4")));
 }
 
+static int small(int c)
+{
+    return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+/* Every pair of bytes, at each place of texts of 1 to 17 bytes. */
+static void test_case_is_ignored_for_letters_only(void **state)
+{
+    (void)state;
+    char a[17], b[17];
+    for (size_t len = 1; len <= sizeof a; len++) {
+        memset(a, 'x', len);
+        memset(b, 'X', len);
+        for (size_t at = 0; at < len; at++) {
+            for (int i = 0; i < 65536; i++) {
+                int c = i & 255, d = i >> 8;
+                a[at] = (char)c;
+                b[at] = (char)d;
+                if (str_eq_nocase((struct str){a, len}, (struct str){b, len}) !=
+                    (small(c) == small(d)))
+                    fail_msg("%d and %d at %zu of %zu", c, d, at, len);
+            }
+            a[at] = 'x';
+            b[at] = 'X';
+        }
+    }
+}
+
 static void test_order_is_bytewise(void **state)
 {
     (void)state;
@@ -130,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_views),
         cmocka_unit_test(test_equality),
+        cmocka_unit_test(test_case_is_ignored_for_letters_only),
         cmocka_unit_test(test_order_is_bytewise),
         cmocka_unit_test(test_beginnings_and_ends),
         cmocka_unit_test(test_sub_clamps),
