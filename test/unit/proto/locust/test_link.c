@@ -22,6 +22,13 @@
 /* --- a resolver of our own: libzmq resolves names through these two ------------------------------
  */
 
+/* The build hides symbols; libzmq must find these. */
+#pragma GCC visibility push(default)
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+                struct addrinfo **ret);
+void freeaddrinfo(struct addrinfo *info);
+#pragma GCC visibility pop
+
 static _Atomic(const char *) name_ipv4; /* the addresses of "master.test"; NULL: none */
 static _Atomic(const char *) name_ipv6;
 static _Atomic unsigned resolved_count;
