@@ -336,6 +336,9 @@ REPLAY_BINS := $(patsubst %.c,$(BUILD)/%,$(FUZZ_TARGETS))
 # Helper programs that tests and benchmarks run (not tests themselves).
 TOOLS := $(patsubst %.c,$(BUILD)/%,$(sort $(shell find test/tools -name '*.c' 2>/dev/null)))
 
+# A test may stand in for a function of a shared library.
+$(BUILD)/test/%.o: OUR_CFLAGS += -fvisibility=default
+
 $(BUILD)/test/unit/%: $(BUILD)/test/unit/%.o $(BUILD)/test/unit/alloc.o $(LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) $(ALLOC_WRAP) -o $@ $< $(BUILD)/test/unit/alloc.o $(LINK_LIBS) \
