@@ -149,6 +149,7 @@ SRC_worker_engine := \
 	worker/engine/cookie_date.c \
 	worker/engine/cookies.c \
 	worker/engine/cpus.c \
+	worker/engine/crash.c \
 	worker/engine/dispatch.c \
 	worker/engine/engine.c \
 	worker/engine/feeds.c \
@@ -230,6 +231,7 @@ SRC_worker_runner := \
 	worker/runner/spawn.c \
 	worker/runner/survey.c \
 	worker/runner/tally.c \
+	worker/runner/tasks.c \
 	worker/runner/usage.c \
 	worker/runner/worker.c
 

@@ -306,3 +306,18 @@ bool log_due(uint64_t *state_us, uint64_t now_us, uint64_t *skipped, uint64_t *r
     *skipped = 0;
     return true;
 }
+
+static void write_last_words(int fd, struct str bytes)
+{
+    if (write(fd, bytes.ptr, bytes.len) < 0)
+        return; /* nobody is left to be told */
+}
+
+void log_last_words(struct str bytes)
+{
+    write_last_words(STDERR_FILENO, bytes);
+    if (the_log.fd != STDERR_FILENO)
+        write_last_words(the_log.fd, bytes);
+    if (the_log.tee_fd >= 0)
+        write_last_words(the_log.tee_fd, bytes);
+}

@@ -49,6 +49,10 @@ void log_line(enum log_level level, const char *format, ...) __attribute__((form
 #define log_warning(...) log_line(LOG_WARNING, __VA_ARGS__)
 #define log_error(...)   log_line(LOG_ERROR, __VA_ARGS__)
 
+/* The bytes as they are, to wherever lines go, without a lock: for a signal handler of a process
+ * that is about to die. Async-signal-safe. */
+void log_last_words(struct str bytes);
+
 /* Foreign text made fit for a line: in 'single quotes', control bytes and invalid UTF-8 as \xNN,
  * cut at LOG_QUOTE_BYTES with "…". Writes into ret and returns it. */
 #define LOG_QUOTED_BYTES (LOG_QUOTE_BYTES * 4 + 8)

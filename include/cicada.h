@@ -266,7 +266,8 @@ CICADA_API struct cicada_run *cicada_run_of(const struct cicada_user *user);
 CICADA_API int cicada_worker_index(const struct cicada_run *run);
 
 /* A custom message to the master, where the locustfile has registered its type. json is its data;
- * NULL: none. CICADA_OK; CICADA_FAILED: no JSON, no memory, or more than 1,000 wait to be sent. */
+ * NULL: none. CICADA_OK; CICADA_FAILED: no JSON, a type of Locust's own protocol, no memory, or
+ * more than 1,000 wait to be sent. */
 CICADA_API int cicada_send_message(struct cicada_run *run, const char *type, const char *json);
 
 /* End this process's part in the test, as Locust's runner.quit() does. */

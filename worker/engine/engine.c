@@ -98,9 +98,12 @@ static int alloc_native(struct engine *e)
 {
     if (!e->plan->native)
         return 0;
-    e->tasks = run_new(e->wake_fd);
     e->watches = calloc(e->shard_count, sizeof *e->watches);
-    return e->tasks && e->watches ? 0 : -ENOMEM;
+    e->tasks = e->watches ? run_new(e->wake_fd) : NULL;
+    if (!e->tasks)
+        return -ENOMEM;
+    crash_watch();
+    return 0;
 }
 
 /* A binding to a host (NULL: none from outside) and to the inputs of now. */
@@ -151,6 +154,8 @@ void engine_free(struct engine *e)
         stats_free(e->filled[i]);
     binding_unref(e->binding);
     feeds_free(e->feeds);
+    if (e->tasks)
+        crash_unwatch();
     run_free(e->tasks);
     free(e->watches);
     for (size_t i = 0; e->inputs && i < e->plan->variable_count; i++)

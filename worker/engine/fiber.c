@@ -269,6 +269,11 @@ struct fiber *fiber_current(void)
     return current;
 }
 
+void *fiber_arg(const struct fiber *f)
+{
+    return f->arg;
+}
+
 /* --- stacks --------------------------------------------------------------------------------- */
 
 int fiber_pool_new(struct fiber_pool **ret)

@@ -38,6 +38,9 @@ void fiber_free(struct fiber_pool *pool, struct fiber *f);
 /* The fiber that runs now on this thread, or NULL. Async-signal-safe: for naming a crash. */
 struct fiber *fiber_current(void);
 
+/* What its entry was given. Async-signal-safe. */
+void *fiber_arg(const struct fiber *f);
+
 /* Did it come to the end of its stack? Judged by a mark at its far end, so after the fact, where
  * there is no guard page. */
 bool fiber_overflowed(const struct fiber *f);

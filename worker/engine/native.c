@@ -23,7 +23,8 @@ struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_
     s->run = run;
     atomic_init(&s->running, 0);
     s->calls = native_calls_new(ops);
-    if (s->calls && fiber_pool_new(&s->fibers) == 0)
+    s->crash_stack = malloc(CRASH_STACK_BYTES);
+    if (s->calls && s->crash_stack && fiber_pool_new(&s->fibers) == 0)
         return s;
     native_shard_free(s);
     return NULL;
@@ -51,6 +52,7 @@ void native_shard_free(struct native_shard *s)
     trim_to(s, 0);
     native_calls_free(s->calls);
     fiber_pool_free(s->fibers);
+    free(s->crash_stack);
     free(s);
 }
 

@@ -5,6 +5,7 @@
 #ifndef CICADA_WORKER_ENGINE_NATIVE_H
 #define CICADA_WORKER_ENGINE_NATIVE_H
 
+#include "worker/engine/crash.h"
 #include "worker/engine/fiber.h"
 #include "worker/engine/interpreter.h"
 #include "worker/engine/native_call.h"
@@ -24,6 +25,8 @@ struct native_shard {
     struct cicada_user *spare;
     uint32_t spare_count;
     uint64_t dropped_us, dropped_skipped; /* for log_due */
+    struct crash_thread crash;
+    char *crash_stack;
     /* What runs now, for a thread that finds that it does not come to an end; see
      * native_running_text. 0: nothing */
     atomic_uint_least64_t running;

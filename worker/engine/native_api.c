@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proto/locust/message.h"
 #include "worker/engine/http_parser.h"
 
 #include <math.h>
@@ -268,14 +269,18 @@ void cicada_stop_user(struct cicada_user *user)
     user->leaves = true;
 }
 
-void cicada_exception(struct cicada_user *user, const char *format, ...)
+void cicada_exception(struct cicada_user *n, const char *format, ...)
 {
-    char text[TEXT_BYTES];
+    const struct shard *s = n->user->shard;
+    char place[TEXT_BYTES], text[TEXT_BYTES], whole[2 * TEXT_BYTES + 2];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args); /* a longer text is cut */
     va_end(args);
-    if (run_send(user->user->shard->native->run, RUN_OUT_EXCEPTION, str_of(text), NULL) < 0)
+    native_running_text(s->plan, atomic_load_explicit(&s->native->running, memory_order_relaxed),
+                        place, sizeof place);
+    (void)snprintf(whole, sizeof whole, "%s: %s", place, text); /* fits */
+    if (run_send(s->native->run, RUN_OUT_EXCEPTION, str_of(whole), NULL) < 0)
         return; /* a thousand wait to be told already */
 }
 
@@ -291,9 +296,21 @@ int cicada_worker_index(const struct cicada_run *run)
     return run_worker_index(run);
 }
 
+/* What the protocol itself says is not for tasks: a false word of it harms the master. */
+static bool is_protocol(const char *type)
+{
+    for (int i = 0; i < MESSAGE_CUSTOM; i++) {
+        if (strcmp(type, message_type_name((enum message_type)i)) == 0)
+            return true;
+    }
+    return false;
+}
+
 int cicada_send_message(struct cicada_run *run, const char *type, const char *json)
 {
     json_t *data = NULL;
+    if (is_protocol(type))
+        return CICADA_FAILED;
     if (json && !(data = json_loads(json, JSON_DECODE_ANY, NULL)))
         return CICADA_FAILED;
     return run_send(run, RUN_OUT_MESSAGE, str_of(type), data) < 0 ? CICADA_FAILED : CICADA_OK;

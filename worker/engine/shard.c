@@ -274,6 +274,8 @@ static void *shard_main(void *arg)
     s->cpu_us = clock_thread_cpu_us();
     set_wall_offset(s);
     timers_set(&s->timers, &s->second_timer, s->now_us + HOUSEKEEPING_US);
+    if (s->native)
+        crash_thread_begin(&s->native->crash, s->native->crash_stack);
     while (!s->quit) {
         uint64_t due_us = timers_next_us(&s->timers), now_us = clock_mono_us();
         bool at_once = again || s->to_start_total > 0 || due_us <= now_us;
@@ -293,6 +295,8 @@ static void *shard_main(void *arg)
             tell(s);
     }
     end_users(s); /* here, for a task in C keeps its thread */
+    if (s->native)
+        crash_thread_end(&s->native->crash);
     return NULL;
 }
 

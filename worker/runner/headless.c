@@ -10,6 +10,7 @@
 #include "worker/runner/keys.h"
 #include "worker/runner/survey.h"
 #include "worker/runner/tally.h"
+#include "worker/runner/tasks.h"
 #include "worker/scenario/shape.h"
 #include "worker/scenario/url.h"
 
@@ -39,6 +40,7 @@ struct headless {
     struct engine *engine;
     struct course course;
     struct tally tally;
+    struct tasks tasks;
     struct output *output;
     struct scrape scrape;
     struct survey survey;
@@ -207,6 +209,7 @@ static void end_load(struct headless *h, double stop_timeout_s)
 
 static void collect(struct headless *h)
 {
+    tasks_end(&h->tasks);
     h->phase = PHASE_COLLECTING;
     h->end_s = clock_wall_s();
     survey_end(&h->survey, h->end_s);
@@ -292,6 +295,7 @@ static void look_at_engine(struct headless *h)
 {
     struct engine_status status;
     engine_poll(h->engine);
+    tasks_hear(&h->tasks);
     if (tally_take(&h->tally, h->engine, clock_wall_s()) < 0)
         log_warning("out of memory: samples wait, continuing");
     engine_status(h->engine, &status);
@@ -311,6 +315,7 @@ static void second_over(struct headless *h, uint64_t now_us)
 {
     while (h->second_us <= now_us)
         h->second_us += SECOND_US;
+    tasks_watch(&h->tasks, now_us);
     if (h->phase == PHASE_READING) {
         struct engine_status status;
         engine_status(h->engine, &status);
@@ -561,6 +566,8 @@ static int make(struct headless *h, struct err *err)
         tally_init(&h->tally, h->plan, o->thresholds, o->threshold_count, o->engine.limits, err);
     if (rc == 0)
         rc = engine_new(h->plan, &o->engine, &h->engine, err);
+    if (rc == 0)
+        tasks_init(&h->tasks, h->plan, h->engine);
     if (rc == 0 && o->host)
         rc = engine_set_host(h->engine, str_of(o->host), err);
     if (rc == 0)
@@ -589,6 +596,7 @@ static int begin(struct headless *h, struct err *err)
     h->second_us = h->begin_us + SECOND_US;
     tally_begin(&h->tally, h->begin_us, h->begin_s);
     scrape_set_ready(&h->scrape, true);
+    tasks_begin(&h->tasks);
     int rc = course_begin(&h->course, h->begin_us);
     if (rc == 0)
         advance(h); /* the first request is not to wait for what follows */
@@ -636,6 +644,8 @@ static int exit_code(const struct headless *h, const struct generator_verdict *g
         return HEADLESS_EXIT_FAILED;
     if (!met || h->aborted)
         return HEADLESS_EXIT_THRESHOLD;
+    if (h->tasks.exceptions > 0)
+        return o->exit_code_on_error;
     if (stats_error_count(h->tally.samples.run) > 0 && !tally_judges_failures(&h->tally))
         return o->exit_code_on_error;
     return 0;

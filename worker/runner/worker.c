@@ -11,6 +11,7 @@
 #include "worker/runner/lines.h"
 #include "worker/runner/machine.h"
 #include "worker/runner/samples.h"
+#include "worker/runner/tasks.h"
 #include "worker/runner/usage.h"
 #include "worker/stats/wire.h"
 
@@ -39,6 +40,7 @@ struct worker {
     struct machine machine;
     struct machine_actions actions;
     struct samples samples;
+    struct tasks tasks;
     struct lines lines;
     struct usage usage;
     struct scrape scrape;
@@ -250,6 +252,7 @@ static void begin_run(struct worker *w)
     samples_begin(&w->samples, clock_wall_s());
     engine_asked(w, engine_request_stats(w->engine)); /* so that the shards' sets begin now too */
     reporter_begin(w->reporter, &w->machine);
+    tasks_begin(&w->tasks);
 }
 
 static void reset_stats(struct worker *w)
@@ -324,6 +327,21 @@ static void perform(struct worker *w, const struct machine_action *a)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+/* What tasks in C want the master to know. */
+static void send_for_tasks(struct worker *w)
+{
+    struct str id = link_node_id(w->link);
+    struct run_outgoing *o;
+    while ((o = tasks_next(&w->tasks))) {
+        struct str text = str_of(o->text);
+        if (o->kind == RUN_OUT_MESSAGE)
+            send_if_possible(w, message_encode_custom(&w->frame, id, text, o->data), o->text);
+        else /* a master counts exceptions by their traceback */
+            send_if_possible(w, message_encode_exception(&w->frame, id, text, text), "exception");
+        run_outgoing_free(o);
+    }
+}
+
 static void handle(struct worker *w, const struct machine_event *event)
 {
     w->machine.report_pending = reporter_pending(w->reporter);
@@ -331,6 +349,9 @@ static void handle(struct worker *w, const struct machine_event *event)
     for (unsigned i = 0; i < w->actions.count; i++)
         perform(w, &w->actions.at[i]);
     reporter_follow(w->reporter, &w->machine);
+    if (w->machine.state == RUNNER_READY || w->machine.state == RUNNER_STOPPED)
+        tasks_end(&w->tasks);
+    send_for_tasks(w);
 }
 
 static void handle_note(struct worker *w, enum machine_event_kind kind, struct err *note)
@@ -393,7 +414,10 @@ static void feed_frame(struct worker *w, struct str frame)
         return;
     }
     log_debug("received %s", message_type_name(message.type));
-    if (!reporter_message(w->reporter, &message, &w->machine))
+    bool taken = reporter_message(w->reporter, &message, &w->machine);
+    if (!taken && message.type == MESSAGE_CUSTOM)
+        taken = tasks_message(&w->tasks, message.custom.type, message.custom.data);
+    if (!taken)
         feed(w, &(struct machine_event){.kind = EVENT_MESSAGE, .message = &message});
     message_done(&message);
 }
@@ -441,6 +465,7 @@ static void tick(struct worker *w)
         return;
     reporter_tick(w->reporter, &w->machine, w->engine);
     feed_kind(w, EVENT_TICK);
+    tasks_watch(&w->tasks, clock_mono_us());
     scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
     if (!w->done && machine_is_idle(&w->machine) && reporter_owes(w->reporter))
         send_stats(w, &(struct machine_action){.kind = ACTION_SEND_STATS});
@@ -542,6 +567,7 @@ static int begin(struct worker *w, struct err *err)
     rc = engine_new(w->plan, &o->engine, &w->engine, err);
     if (rc < 0)
         return rc;
+    tasks_init(&w->tasks, w->plan, w->engine);
     if (o->host) { /* a mistake in it shows before anything begins */
         rc = set_host(w, str_of(o->host), err);
         if (rc < 0)

@@ -1,0 +1,87 @@
+#include "worker/runner/tasks.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "include/cicada.h"
+
+#include <stdlib.h>
+
+void tasks_init(struct tasks *t, const struct plan *plan, struct engine *engine)
+{
+    *t = (struct tasks){.test = plan->native, .engine = engine, .run = engine_tasks(engine)};
+}
+
+void tasks_begin(struct tasks *t)
+{
+    tasks_end(t);
+    t->running = t->test != NULL;
+    if (t->running && t->test->test_start)
+        t->test->test_start(t->run);
+}
+
+void tasks_end(struct tasks *t)
+{
+    bool ends = t->running;
+    t->running = false;
+    if (ends && t->test->test_stop)
+        t->test->test_stop(t->run);
+}
+
+static const struct cicada_message_handler *find_handler(const struct tasks *t, struct str type)
+{
+    const struct cicada_message_handler *h = t->test ? t->test->messages : NULL;
+    while (h && h->type && !str_eq(str_of(h->type), type))
+        h++;
+    return h && h->type && h->handle ? h : NULL;
+}
+
+bool tasks_message(struct tasks *t, struct str type, const json_t *data)
+{
+    const struct cicada_message_handler *h = find_handler(t, type);
+    if (!h)
+        return false;
+    char *json = data ? json_dumps(data, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    if (data && !json)
+        log_warning("no memory for a message of the type '%s', ignoring", h->type);
+    else
+        h->handle(t->run, h->type, json ? json : "null");
+    free(json);
+    return true;
+}
+
+static void tell_exception(struct tasks *t, const char *text)
+{
+    uint64_t skipped;
+    t->exceptions++;
+    if (!log_due(&t->exception_us, clock_mono_us(), &t->exceptions_skipped, &skipped))
+        return;
+    if (skipped > 0)
+        log_error("%s (and %llu others before)", text, (unsigned long long)skipped);
+    else
+        log_error("%s", text);
+}
+
+struct run_outgoing *tasks_next(struct tasks *t)
+{
+    struct run_outgoing *o = t->run ? run_take(t->run) : NULL;
+    if (o && o->kind == RUN_OUT_EXCEPTION)
+        tell_exception(t, o->text);
+    return o;
+}
+
+void tasks_hear(struct tasks *t)
+{
+    struct run_outgoing *o;
+    while ((o = tasks_next(t))) {
+        if (o->kind == RUN_OUT_MESSAGE)
+            log_debug("no master for a message of the type '%s'", o->text);
+        run_outgoing_free(o);
+    }
+}
+
+void tasks_watch(struct tasks *t, uint64_t now_us)
+{
+    struct err stuck;
+    while (t->test && engine_stuck(t->engine, now_us, &stuck))
+        log_error("%s", stuck.text);
+}
