@@ -24,9 +24,9 @@ static struct plan plan_of(const struct plan_shape *shape)
 
 static unsigned advance(struct course *c, uint64_t at_us, bool reached)
 {
-    unsigned todo;
-    assert_int_equal(course_advance(c, T0 + at_us, reached, &todo), 0);
-    return todo;
+    unsigned wishes;
+    assert_int_equal(course_advance(c, T0 + at_us, reached, &wishes), 0);
+    return wishes;
 }
 
 static void begin(struct course *c, const struct plan *plan, const struct course_options *options)
