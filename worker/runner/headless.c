@@ -612,8 +612,8 @@ static void tell_requests(const struct engine_status *s)
              (unsigned long long)s->started, (unsigned long long)s->succeeded,
              (unsigned long long)s->failed, (unsigned long long)s->interrupted);
     if (s->arrivals_waited + s->arrivals_missed > 0)
-        log_warning("all users of the pool were busy: %llu tasks started late, %llu not at all; a "
-                    "larger max_users may help",
+        log_warning("%llu tasks started late, %llu not at all, for want of a free user: a larger "
+                    "max_users may help",
                     (unsigned long long)s->arrivals_waited, (unsigned long long)s->arrivals_missed);
 }
 
