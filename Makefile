@@ -162,6 +162,7 @@ SRC_worker_engine := \
 	worker/engine/http_request.c \
 	worker/engine/http_response.c \
 	worker/engine/interpreter.c \
+	worker/engine/json_tape.c \
 	worker/engine/made_call.c \
 	worker/engine/native.c \
 	worker/engine/native_api.c \

@@ -1,64 +1,28 @@
 #include "worker/engine/answer.h"
 
-#include "base/num.h"
 #include "worker/engine/checks.h"
 #include "worker/engine/http_parser.h"
 #include "worker/engine/user.h"
 #include "worker/engine/variables.h"
 #include "worker/scenario/pattern.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* What was found for a variable. */
 struct found {
     bool any;
     bool json;
     struct str text;
-    struct buf dumped; /* a list or an object as JSON; text is in it */
-    char number[NUM_TEXT_BYTES];
 };
 
-/* --- from JSON ------------------------------------------------------------------------------ */
-
-static int add_dumped(const char *bytes, size_t n, void *out)
+/* A string is decoded; any other value is its JSON text as the server wrote it. */
+static int find_json(struct user *u, const struct plan_extract *e, struct answer *a,
+                     struct found *f)
 {
-    return buf_add(out, (struct str){bytes, n}) < 0 ? -1 : 0;
-}
-
-static void take_json(struct found *f, json_t *value)
-{
-    f->any = f->json = true;
-    switch (json_typeof(value)) {
-    case JSON_NULL:
-        f->text = STR("null");
-        return;
-    case JSON_TRUE:
-        f->text = STR("true");
-        return;
-    case JSON_FALSE:
-        f->text = STR("false");
-        return;
-    case JSON_INTEGER:
-        (void)snprintf(f->number, sizeof f->number, "%" JSON_INTEGER_FORMAT,
-                       json_integer_value(value)); /* fits */
-        f->text = str_of(f->number);
-        return;
-    case JSON_REAL:
-        num_format_repr(json_real_value(value), f->number);
-        f->text = str_of(f->number);
-        return;
-    case JSON_STRING:
-        f->json = false;
-        f->text = (struct str){json_string_value(value), json_string_length(value)};
-        return;
-    case JSON_ARRAY:
-    case JSON_OBJECT:
-        buf_init(&f->dumped, PLAN_MAX_VARIABLE_BYTES);
-        f->any = json_dump_callback(value, add_dumped, &f->dumped, JSON_COMPACT) == 0;
-        f->text = buf_str(&f->dumped);
-        return;
-    }
+    uint32_t index = answer_json(a, &e->pointer);
+    f->any = index != JSON_TAPE_NONE;
+    if (!f->any)
+        return 0;
+    f->json = a->tape->values[index].type != PLAN_TYPE_STRING;
+    return json_tape_text(a->tape, index, &u->shard->decoded, &f->text);
 }
 
 /* --- cookies -------------------------------------------------------------------------------- */
@@ -86,27 +50,24 @@ static bool find_cookie(const struct http_result *result, struct str name, struc
 
 /* --- extraction ----------------------------------------------------------------------------- */
 
-static void find(struct user *u, const struct plan_extract *e, struct answer *a, struct found *f)
+static int find(struct user *u, const struct plan_extract *e, struct answer *a, struct found *f)
 {
-    json_t *value;
     switch (e->kind) {
     case PLAN_EXTRACT_JSON:
-        value = answer_json(a, &e->pointer);
-        if (value)
-            take_json(f, value);
-        return;
+        return find_json(u, e, a, f);
     case PLAN_EXTRACT_REGEX:
         f->any =
             pattern_match(e->pattern, u->shard->patterns, a->result->body, e->group, &f->text) &&
             f->text.ptr;
-        return;
+        return 0;
     case PLAN_EXTRACT_HEADER:
         f->any = answer_header(a->result, e->key, &f->text);
-        return;
+        return 0;
     case PLAN_EXTRACT_COOKIE:
         f->any = find_cookie(a->result, e->key, &f->text);
-        return;
+        return 0;
     }
+    return 0;
 }
 
 /* 0; -ENOENT: there is nothing, and no default. */
@@ -114,8 +75,9 @@ static int extract(struct user *u, const struct plan_extract *e, struct answer *
 {
     struct found f = {0};
     struct rendered rendered = {0};
-    find(u, e, a, &f);
-    int rc = f.any || e->has_default ? 0 : -ENOENT;
+    int rc = find(u, e, a, &f);
+    if (rc == 0 && !f.any && !e->has_default)
+        rc = -ENOENT;
     if (rc == 0 && !f.any) {
         struct buf *operand = &u->shard->operand;
         buf_clear(operand);
@@ -125,7 +87,6 @@ static int extract(struct user *u, const struct plan_extract *e, struct answer *
     }
     if (rc == 0)
         rc = variables_set(u->variables, e->variable, f.text, f.json, rendered.hidden);
-    buf_done(&f.dumped);
     return rc;
 }
 
@@ -152,7 +113,8 @@ int answer_judge(struct user *u, const struct plan_request *request,
                  const struct http_result *result, uint64_t response_time_us, uint64_t now_us,
                  struct str *ret_error)
 {
-    struct answer a = {.result = result, .response_time_us = response_time_us};
+    struct answer a = {
+        .result = result, .response_time_us = response_time_us, .tape = &u->shard->tape};
     *ret_error = (struct str){NULL, 0};
     if (result->body_cut) {
         *ret_error = STR("body larger than body_limit");

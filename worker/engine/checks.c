@@ -14,7 +14,8 @@ struct subject {
     bool present;
     bool typed; /* from JSON */
     enum plan_type type;
-    struct str text; /* of a string or an untyped value */
+    struct str text; /* of a string or an untyped value; of another one as it is written */
+    bool counted;    /* number is it */
     double number;
     bool truth;
     size_t count;           /* of a list's or an object's values */
@@ -23,50 +24,19 @@ struct subject {
 
 /* --- the answer ----------------------------------------------------------------------------- */
 
-/* Integers beyond 64 bits are valid JSON; as doubles they can be compared at least. */
-static json_t *parse(struct str body)
-{
-    const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
-    json_error_t error;
-    json_t *value = json_loadb(body.len ? body.ptr : "", body.len, flags, &error);
-    if (!value && json_error_code(&error) == json_error_numeric_overflow)
-        value = json_loadb(body.ptr, body.len, flags | JSON_DECODE_INT_AS_REAL, NULL);
-    return value;
-}
-
-/* "0", "17": no sign, no leading zero. */
-static bool list_index(struct str part, size_t *ret)
-{
-    uint64_t n;
-    if (num_parse_u64(part, SIZE_MAX, &n) < 0 || (part.len > 1 && part.ptr[0] == '0'))
-        return false;
-    *ret = (size_t)n;
-    return true;
-}
-
-json_t *answer_json(struct answer *a, const struct plan_pointer *pointer)
+uint32_t answer_json(struct answer *a, const struct plan_pointer *pointer)
 {
     if (!a->json_is_read) {
-        a->json = parse(a->result->body);
         a->json_is_read = true;
+        a->json_is_valid = json_tape_read(a->tape, a->result->body) == 0;
     }
-    json_t *at = a->json;
-    for (size_t i = 0; at && i < pointer->part_count; i++) {
-        size_t index;
-        if (json_is_object(at))
-            at = json_object_getn(at, pointer->parts[i].ptr, pointer->parts[i].len);
-        else if (json_is_array(at) && list_index(pointer->parts[i], &index))
-            at = json_array_get(at, index);
-        else
-            at = NULL;
-    }
-    return at;
+    return a->json_is_valid ? json_tape_find(a->tape, pointer) : JSON_TAPE_NONE;
 }
 
 void answer_done(struct answer *a)
 {
-    json_decref(a->json);
-    a->json = NULL;
+    if (a->json_is_read)
+        json_tape_clear(a->tape);
 }
 
 bool answer_header(const struct http_result *result, struct str name, struct str *ret_value)
@@ -81,40 +51,22 @@ bool answer_header(const struct http_result *result, struct str name, struct str
 
 /* --- subjects ------------------------------------------------------------------------------- */
 
-static void take_json(struct subject *s, json_t *value)
+/* A string may be decoded into the shard's scratch: it is good until the next one. */
+static int take_json(struct user *u, struct subject *s, struct answer *a,
+                     const struct plan_pointer *pointer)
 {
-    s->present = value != NULL;
+    const struct json_tape *tape = a->tape;
+    uint32_t index = answer_json(a, pointer);
+    s->present = index != JSON_TAPE_NONE;
     s->typed = true;
-    if (!value)
-        return;
-    switch (json_typeof(value)) {
-    case JSON_NULL:
-        s->type = PLAN_TYPE_NULL;
-        return;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        s->type = PLAN_TYPE_BOOLEAN;
-        s->truth = json_is_true(value);
-        s->text = s->truth ? STR("true") : STR("false");
-        return;
-    case JSON_INTEGER:
-    case JSON_REAL:
-        s->type = PLAN_TYPE_NUMBER;
-        s->number = json_number_value(value);
-        return;
-    case JSON_STRING:
-        s->type = PLAN_TYPE_STRING;
-        s->text = (struct str){json_string_value(value), json_string_length(value)};
-        return;
-    case JSON_ARRAY:
-        s->type = PLAN_TYPE_ARRAY;
-        s->count = json_array_size(value);
-        return;
-    case JSON_OBJECT:
-        s->type = PLAN_TYPE_OBJECT;
-        s->count = json_object_size(value);
-        return;
-    }
+    if (!s->present)
+        return 0;
+    const struct json_value *value = &tape->values[index];
+    s->type = (enum plan_type)value->type;
+    s->truth = value->truth;
+    if (s->type == PLAN_TYPE_ARRAY || s->type == PLAN_TYPE_OBJECT)
+        s->count = json_tape_length(tape, index);
+    return json_tape_text(tape, index, &u->shard->decoded, &s->text);
 }
 
 static void take_text(struct subject *s, struct str text)
@@ -126,7 +78,7 @@ static void take_text(struct subject *s, struct str text)
 
 static void take_number(struct subject *s, double number)
 {
-    s->present = s->typed = true;
+    s->present = s->typed = s->counted = true;
     s->type = PLAN_TYPE_NUMBER;
     s->number = number;
 }
@@ -148,8 +100,7 @@ static int take_subject(struct user *u, const struct plan_test *t, struct answer
         take_text(s, a->result->body);
         return 0;
     case PLAN_SUBJECT_JSON:
-        take_json(s, answer_json(a, &t->pointer));
-        return 0;
+        return take_json(u, s, a, &t->pointer);
     case PLAN_SUBJECT_SIZE:
         take_number(s, (double)a->result->body_bytes);
         return 0;
@@ -176,12 +127,12 @@ static size_t count_points(struct str text)
 /* The subject's length takes its place; what has none is as good as not there. */
 static void take_length(struct subject *s)
 {
-    bool counted = s->type == PLAN_TYPE_ARRAY || s->type == PLAN_TYPE_OBJECT;
-    if (!s->present || (!counted && s->type != PLAN_TYPE_STRING)) {
+    bool several = s->type == PLAN_TYPE_ARRAY || s->type == PLAN_TYPE_OBJECT;
+    if (!s->present || (!several && s->type != PLAN_TYPE_STRING)) {
         s->present = false;
         return;
     }
-    take_number(s, (double)(counted ? s->count : count_points(s->text)));
+    take_number(s, (double)(several ? s->count : count_points(s->text)));
 }
 
 /* --- comparisons ---------------------------------------------------------------------------- */
@@ -218,11 +169,11 @@ static bool decide(enum plan_operator op, int order)
 /* The subject as a number: it is one, or it is a text that looks like one. */
 static bool as_number(const struct subject *s, double *ret)
 {
-    if (s->typed && s->type == PLAN_TYPE_NUMBER) {
-        *ret = s->number;
+    *ret = s->number;
+    if (s->counted)
         return true;
-    }
-    return !s->typed && num_parse_double(str_trim(s->text), ret) == 0;
+    return (!s->typed || s->type == PLAN_TYPE_NUMBER) &&
+           num_parse_double(s->typed ? s->text : str_trim(s->text), ret) == 0;
 }
 
 static bool compare_number(const struct plan_test *t, const struct subject *s, double operand)
@@ -235,7 +186,7 @@ static bool compare_number(const struct plan_test *t, const struct subject *s, d
 
 static struct str text_of(const struct subject *s, char number[static NUM_TEXT_BYTES])
 {
-    if (!(s->typed && s->type == PLAN_TYPE_NUMBER))
+    if (!s->counted)
         return s->text;
     num_format_repr(s->number, number);
     return str_of(number);

@@ -3,23 +3,22 @@
 #define CICADA_WORKER_ENGINE_CHECKS_H
 
 #include "worker/engine/http.h"
-
-#include <jansson.h>
+#include "worker/engine/json_tape.h"
 
 struct user;
-struct pattern_scratch;
 
 /* A response as checks and extraction see it. */
 struct answer {
     const struct http_result *result;
     uint64_t response_time_us;
-    json_t *json;      /* parsed when it is first asked for */
-    bool json_is_read; /* ... which may have failed */
+    struct json_tape *tape; /* the shard's; read when it is first asked for */
+    bool json_is_read;
+    bool json_is_valid;
 };
 
-/* The value that a JSON Pointer names in the body; NULL: there is none, or the body is no JSON.
- * Borrowed from the answer. */
-json_t *answer_json(struct answer *a, const struct plan_pointer *pointer);
+/* The value that a JSON Pointer names in the body, by its place on the tape; JSON_TAPE_NONE: there
+ * is none, or the body is no JSON. */
+uint32_t answer_json(struct answer *a, const struct plan_pointer *pointer);
 void answer_done(struct answer *a);
 
 /* The first header of a name; false: none. A view into the result. */

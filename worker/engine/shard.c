@@ -355,6 +355,7 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     s->second_timer.fire = housekeeping;
     rng_init(&s->rng, seed);
     buf_init(&s->operand, PLAN_MAX_VARIABLE_BYTES * 2);
+    buf_init(&s->decoded, PLAN_MAX_BODY_BYTES);
     buf_init(&s->cookie_header, COOKIES_MAX_HEADER_BYTES);
     s->mail.running = calloc(n, sizeof *s->mail.running);
     s->running = calloc(n, sizeof *s->running);
@@ -401,6 +402,8 @@ void shard_done(struct shard *s)
     http_keeper_done(&s->keeper);
     pattern_scratch_free(s->patterns);
     buf_done(&s->operand);
+    buf_done(&s->decoded);
+    json_tape_done(&s->tape);
     if (s->epoll_fd >= 0)
         (void)close(s->epoll_fd);
     if (s->mail.wake_shard_fd >= 0)

@@ -9,6 +9,7 @@
 #include "worker/engine/binding.h"
 #include "worker/engine/http.h"
 #include "worker/engine/http_kept.h"
+#include "worker/engine/json_tape.h"
 #include "worker/engine/timers.h"
 #include "worker/scenario/plan.h"
 #include "worker/stats/stats.h"
@@ -134,6 +135,8 @@ struct shard {
     size_t made_spare_count;
     struct pattern_scratch *patterns; /* NULL: the plan has no regular expressions */
     struct buf operand;               /* of a check, a default: until the next one */
+    struct buf decoded;               /* a string of a JSON body, the same */
+    struct json_tape tape;            /* of the body that is being judged */
     uint64_t users_started;
     uint64_t counter;   /* ${counter} */
     uint64_t cpu_us;    /* thread CPU time a second ago */
