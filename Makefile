@@ -226,6 +226,7 @@ SRC_worker_runner := \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
 	worker/runner/reporter.c \
+	worker/runner/inputs.c \
 	worker/runner/lines.c \
 	worker/runner/samples.c \
 	worker/runner/scrape.c \
@@ -237,6 +238,7 @@ SRC_worker_runner := \
 	worker/runner/worker.c
 
 SRC_worker_cli := \
+	worker/cli/command_check.c \
 	worker/cli/command_facts.c \
 	worker/cli/command_merge.c \
 	worker/cli/commands.c \

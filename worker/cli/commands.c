@@ -7,6 +7,8 @@
 #define HELP_MAX_BYTES (1u << 16)
 
 const struct command command_table[] = {
+    {"check", "SCENARIO [--set NAME=VALUE ...] [--tags TAG ...]",
+     "Print what a scenario does, or all that is wrong with it.", command_check},
     {"facts", "[--strict] [FLAG ...]",
      "Print what the cluster has, as a run would read it, as one JSON object.", command_facts},
     {"merge", "DIR... --out DIR", "Add up results folders of several workers or runs without loss.",

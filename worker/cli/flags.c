@@ -9,12 +9,17 @@
 
 const struct flag flag_table[] = {
     /* what is run */
-    {"--locustfile", "-f", "LOCUST_LOCUSTFILE", "FILE", "Scenario file (JSON) to run.", FLAG_TEXT,
-     FIELD(scenario_file), .group = FLAG_GROUP_LOAD},
+    {"--locustfile", "-f", "LOCUST_LOCUSTFILE", "FILE",
+     "Scenario file (JSON, or YAML as NAME.yaml) to run.", FLAG_TEXT, FIELD(scenario_file),
+     .group = FLAG_GROUP_LOAD},
     {"--host", "-H", "LOCUST_HOST", "URL",
      "Host to load, as https://www.example.com. It wins over the scenario's; the master's wins "
      "over both.",
      FLAG_TEXT, FIELD(host), .group = FLAG_GROUP_LOAD},
+    {"--set", NULL, "CICADA_SET", "NAME=VALUE",
+     "The value of a variable that the scenario declares; never shown. May be given many times; "
+     "the master's custom arguments win over it.",
+     FLAG_REPEATED, FIELD(sets), .group = FLAG_GROUP_LOAD},
     {"--stop-timeout", "-s", "LOCUST_STOP_TIMEOUT", "TIME",
      "How long a user may take to finish its running task when it is stopped, as 10, 10s or 1m. "
      "The master's value wins over it. Default: 0, cut at once.",

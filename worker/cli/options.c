@@ -81,6 +81,7 @@ void options_done(struct options *o)
     list_clear(&o->user_classes);
     list_clear(&o->prometheus_headers);
     list_clear(&o->telemetry_vars);
+    list_clear(&o->sets);
     list_clear(&o->operands);
     list_clear(&o->source_addresses);
     list_clear(&o->thresholds);

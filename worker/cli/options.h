@@ -39,7 +39,8 @@ struct options {
 
     const char *scenario_file; /* -f, or NULL; then url is set */
     const char *url;
-    const char *host; /* NULL: the scenario's, or the master's */
+    const char *host;         /* NULL: the scenario's, or the master's */
+    struct options_list sets; /* "name=value" each; may hold secrets */
     struct options_list tags;
     struct options_list exclude_tags;
     struct options_list user_classes; /* empty: all of the scenario's */

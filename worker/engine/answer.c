@@ -1,6 +1,7 @@
 #include "worker/engine/answer.h"
 
 #include "worker/engine/checks.h"
+#include "worker/engine/cookies.h"
 #include "worker/engine/http_parser.h"
 #include "worker/engine/user.h"
 #include "worker/engine/variables.h"
@@ -64,7 +65,8 @@ static int find(struct user *u, const struct plan_extract *e, struct answer *a, 
         f->any = answer_header(a->result, e->key, &f->text);
         return 0;
     case PLAN_EXTRACT_COOKIE:
-        f->any = find_cookie(a->result, e->key, &f->text);
+        f->any = find_cookie(a->result, e->key, &f->text) ||
+                 cookies_value(u->cookies, e->key, &f->text); /* set by a redirect, or before */
         return 0;
     }
     return 0;

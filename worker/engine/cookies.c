@@ -399,6 +399,19 @@ int cookies_header(struct cookies *jar, const struct cookie_place *to, double no
     return rc;
 }
 
+bool cookies_value(const struct cookies *jar, struct str name, struct str *ret)
+{
+    const struct cookie *newest = NULL;
+    for (size_t i = 0; jar && i < jar->count; i++) {
+        const struct cookie *c = jar->items[i];
+        if (str_eq(name, (struct str){c->text, c->name_len}) && (!newest || c->used > newest->used))
+            newest = c;
+    }
+    if (newest)
+        *ret = (struct str){newest->text + newest->name_len, newest->value_len};
+    return newest != NULL;
+}
+
 size_t cookies_count(const struct cookies *jar)
 {
     return jar ? jar->count : 0;

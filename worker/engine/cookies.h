@@ -42,6 +42,10 @@ MUST_USE int cookies_set(struct cookies **jar, struct str set_cookie,
 MUST_USE int cookies_header(struct cookies *jar, const struct cookie_place *to, double now_s,
                             struct buf *out);
 
+/* The value of the cookie of that name that was set or sent last. A view into the jar; false: there
+ * is none. */
+bool cookies_value(const struct cookies *jar, struct str name, struct str *ret);
+
 /* How many there are, expired ones included. */
 size_t cookies_count(const struct cookies *jar);
 

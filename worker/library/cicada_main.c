@@ -9,6 +9,7 @@
 #include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
 #include "worker/runner/headless.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
 #include "worker/scenario/plan_native.h"
@@ -106,6 +107,8 @@ static int load_plan(const struct options *o, const struct cicada_test *test, st
     int rc = test     ? plan_load_native(test, o->scenario_file, &tags, ret, err)
              : o->url ? plan_from_url(str_of(o->url), ret, err)
                       : plan_load_file(o->scenario_file, &tags, ret, err);
+    if (rc == 0)
+        rc = inputs_check(*ret, o->sets.items, o->sets.count, err);
     return rc < 0 ? rc : check_classes(o, *ret, err);
 }
 
@@ -146,6 +149,8 @@ static int run_worker(const struct options *o, const struct plan *plan,
         .master_host = o->master_host,
         .master_port = (unsigned)o->master_port,
         .host = o->host,
+        .sets = o->sets.items,
+        .set_count = o->sets.count,
         .stop_timeout_s = (double)o->stop_timeout_s,
         .master_timeout_s = (double)o->master_timeout_s,
         .ready_wait_s = (double)o->ready_wait_s,
@@ -197,6 +202,8 @@ static int run_headless(const struct options *o, const struct plan *plan,
     bool *chosen = chosen_classes(o, plan);
     struct headless_options options = {
         .host = o->host,
+        .sets = o->sets.items,
+        .set_count = o->sets.count,
         .classes = o->user_classes.count > 0 ? chosen : NULL,
         .users_given = o->users >= 0,
         .spawn_rate_given = o->spawn_rate > 0,

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proto/locust/link.h"
 #include "proto/locust/message.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/lines.h"
 #include "worker/runner/machine.h"
 #include "worker/runner/samples.h"
@@ -56,6 +57,7 @@ struct worker {
     struct err broken;
 
     bool files_told;
+    bool stop_told;
     bool done;
     int exit_code;
 };
@@ -203,11 +205,24 @@ static void check_files(struct worker *w, const uint32_t *targets)
     w->files_told = short_of;
 }
 
+/* What the scenario's variables get from outside, and which worker this is. */
+static int set_inputs(struct worker *w, struct err *err)
+{
+    const struct machine *m = &w->machine;
+    int rc = inputs_apply(w->engine, w->plan, w->options->sets, w->options->set_count,
+                          m->wanted.parsed_options);
+    if (m->has_index)
+        engine_set_worker(w->engine, (uint32_t)m->index);
+    return rc < 0 ? err_set(err, rc, "out of memory") : 0;
+}
+
 static void set_users(struct worker *w, const struct machine_action *a)
 {
     check_files(w, a->targets);
     struct err err = {0};
-    int rc = set_host(w, a->host, &err);
+    int rc = set_inputs(w, &err);
+    if (rc == 0)
+        rc = set_host(w, a->host, &err);
     if (rc == 0)
         rc = engine_set_users(w->engine, a->targets, a->stop_timeout_s, &err);
     if (rc == -EINVAL)
@@ -367,6 +382,9 @@ static void handle_engine(struct worker *w)
     w->engine_changed = false;
     take_samples(w);
     engine_status(w->engine, &status);
+    if (status.run_stopped && !w->stop_told)
+        log_info("a step of the scenario stopped the run: no users run until the next test");
+    w->stop_told = status.run_stopped;
     handle(w, &(struct machine_event){
                   .kind = EVENT_ENGINE,
                   .engine = {.running_total = status.running_total,

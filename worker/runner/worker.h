@@ -15,7 +15,9 @@
 struct worker_options {
     const char *master_host;
     unsigned master_port;
-    const char *host;        /* --host; NULL: the scenario's, or the master's */
+    const char *host;       /* --host; NULL: the scenario's, or the master's */
+    const struct str *sets; /* --set, "name=value" each, checked by inputs_check */
+    size_t set_count;
     double stop_timeout_s;   /* --stop-timeout; the master's wins on stop and quit */
     double master_timeout_s; /* without a master for so long: exit 1; 0: never */
     double ready_wait_s;     /* LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP */

@@ -311,12 +311,13 @@ static int add_class(struct buf *out, const struct plan *p, const struct plan_cl
 
 static int add_feed(struct buf *out, const struct plan_feed *f)
 {
-    static const char *const orders[] = {"in order", "at random", "one of its own"};
+    static const char *const orders[] = {"in order", "at random", "unique"};
     int rc = buf_printf(out, "feed %.*s: ", STR_ARG(f->file));
     if (rc == 0)
         rc = add_count(out, f->row_count, "row", "rows");
     if (rc == 0)
-        rc = buf_printf(out, ", %s for each %s", orders[f->order], f->each_user ? "user" : "task");
+        rc = buf_printf(out, ", %s, one for each %s", orders[f->order],
+                        f->each_user ? "user" : "task");
     if (rc == 0 && f->workers > 1)
         rc = buf_printf(out, ", dealt out to %u workers", f->workers);
     if (rc == 0 && f->stop_at_end)

@@ -1,0 +1,81 @@
+#include "worker/runner/inputs.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+
+static struct str name_of(struct str set)
+{
+    return str_sub(set, 0, str_find(set, '='));
+}
+
+static int refuse_unknown(const struct plan *plan, struct str name, struct err *err)
+{
+    char quoted[LOG_QUOTED_BYTES];
+    struct buf known;
+    buf_init(&known, ERR_TEXT_BYTES);
+    for (size_t i = 0; i < plan->variable_count; i++) {
+        if (plan->variables[i].outside &&
+            buf_printf(&known, "%s%.*s", known.len ? ", " : "", STR_ARG(plan->variables[i].name)))
+            break; /* a long list is cut */
+    }
+    (void)err_set(err, -EINVAL, "--set: the scenario declares no variable %s%s%s",
+                  log_quote(name, quoted), known.len ? "; it has: " : "", buf_c(&known));
+    buf_done(&known);
+    return -EINVAL;
+}
+
+int inputs_check(const struct plan *plan, const struct str *sets, size_t set_count, struct err *err)
+{
+    for (size_t i = 0; i < set_count; i++) {
+        struct str name = name_of(sets[i]);
+        if (name.len == sets[i].len || name.len == 0)
+            return err_set(err, -EINVAL, "--set: must be NAME=VALUE");
+        size_t index = plan_variable_index(plan, name);
+        if (index == plan->variable_count || !plan->variables[index].outside)
+            return refuse_unknown(plan, name, err);
+    }
+    return 0;
+}
+
+/* The last one given wins; ptr NULL: none was. */
+static struct str find_set(const struct str *sets, size_t set_count, struct str name)
+{
+    for (size_t i = set_count; i-- > 0;) {
+        if (str_eq(name_of(sets[i]), name))
+            return str_sub(sets[i], name.len + 1, sets[i].len);
+    }
+    return (struct str){NULL, 0};
+}
+
+/* *ret_text is the value when there is one; a text that was made for it is in *ret_made. */
+static int read_argument(const json_t *value, struct str *ret_text, char **ret_made)
+{
+    if (json_is_string(value)) {
+        *ret_text = (struct str){json_string_value(value), json_string_length(value)};
+        return 0;
+    }
+    if (!json_is_number(value) && !json_is_boolean(value))
+        return 0;
+    *ret_made = json_dumps(value, JSON_ENCODE_ANY);
+    *ret_text = str_of(*ret_made);
+    return *ret_made ? 0 : -ENOMEM;
+}
+
+int inputs_apply(struct engine *e, const struct plan *plan, const struct str *sets,
+                 size_t set_count, const json_t *arguments)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < plan->variable_count; i++) {
+        const struct plan_variable *v = &plan->variables[i];
+        struct str value = find_set(sets, set_count, v->name);
+        char *made = NULL;
+        if (!v->outside)
+            continue;
+        rc = read_argument(json_object_getn(arguments, v->name.ptr, v->name.len), &value, &made);
+        if (rc == 0)
+            rc = engine_set_variable(e, v->name, value);
+        free(made);
+    }
+    return rc;
+}
