@@ -364,7 +364,7 @@ static int order(struct engine *e, const uint32_t *targets, double stop_timeout_
     return rc;
 }
 
-static int check_inputs(const struct engine *e, struct err *err)
+int engine_check_inputs(const struct engine *e, struct err *err)
 {
     for (size_t i = 0; i < e->plan->variable_count; i++) {
         const struct plan_variable *v = &e->plan->variables[i];
@@ -439,7 +439,7 @@ int engine_set_users(struct engine *e, const uint32_t *targets, double stop_time
     bool any = false;
     for (size_t c = 0; c < e->plan->class_count; c++)
         any |= targets[c] > 0;
-    int rc = any ? check_inputs(e, err) : 0;
+    int rc = any ? engine_check_inputs(e, err) : 0;
     if (rc == 0)
         rc = bind_inputs(e, err);
     if (rc == 0)
@@ -480,7 +480,7 @@ static int order_arrivals(struct engine *e, const bool *wanted)
 
 int engine_set_arrivals(struct engine *e, const bool *wanted, struct err *err)
 {
-    int rc = check_inputs(e, err);
+    int rc = engine_check_inputs(e, err);
     if (rc == 0)
         rc = bind_inputs(e, err);
     if (rc == 0)

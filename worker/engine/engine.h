@@ -70,6 +70,10 @@ MUST_USE int engine_set_host(struct engine *e, struct str host, struct err *err)
  * take any); -ENOMEM. */
 MUST_USE int engine_set_variable(struct engine *e, struct str name, struct str value);
 
+/* Has each variable a value that must get one from outside? 0; -EINVAL: err names the first that
+ * lacks it. */
+MUST_USE int engine_check_inputs(const struct engine *e, struct err *err);
+
 /* The number that the master gave this process, from 0: which rows of shared feeds are its own. For
  * users started from now on. */
 void engine_set_worker(struct engine *e, uint32_t index);

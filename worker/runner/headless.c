@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "worker/report/generator.h"
 #include "worker/runner/course.h"
+#include "worker/runner/inputs.h"
 #include "worker/runner/keys.h"
 #include "worker/runner/survey.h"
 #include "worker/runner/tally.h"
@@ -568,6 +569,10 @@ static int make(struct headless *h, struct err *err)
         rc = engine_new(h->plan, &o->engine, &h->engine, err);
     if (rc == 0)
         tasks_init(&h->tasks, h->plan, h->engine);
+    if (rc == 0 && inputs_apply(h->engine, h->plan, o->sets, o->set_count, NULL) < 0)
+        rc = -ENOMEM;
+    if (rc == 0)
+        rc = engine_check_inputs(h->engine, err);
     if (rc == 0 && o->host)
         rc = engine_set_host(h->engine, str_of(o->host), err);
     if (rc == 0)

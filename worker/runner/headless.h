@@ -19,7 +19,9 @@
 #define HEADLESS_EXIT_THRESHOLD 99
 
 struct headless_options {
-    const char *host;    /* --host; NULL: the scenario's */
+    const char *host;       /* --host; NULL: the scenario's */
+    const struct str *sets; /* --set, "name=value" each, checked by inputs_check */
+    size_t set_count;
     const bool *classes; /* by class: who runs; NULL: all */
     bool users_given, spawn_rate_given;
     uint32_t users;

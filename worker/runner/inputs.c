@@ -31,6 +31,8 @@ int inputs_check(const struct plan *plan, const struct str *sets, size_t set_cou
         struct str name = name_of(sets[i]);
         if (name.len == sets[i].len || name.len == 0)
             return err_set(err, -EINVAL, "--set: must be NAME=VALUE");
+        if (plan->native) /* C asks for whatever it likes */
+            continue;
         size_t index = plan_variable_index(plan, name);
         if (index == plan->variable_count || !plan->variables[index].outside)
             return refuse_unknown(plan, name, err);
@@ -62,20 +64,48 @@ static int read_argument(const json_t *value, struct str *ret_text, char **ret_m
     return *ret_made ? 0 : -ENOMEM;
 }
 
+static int apply(struct engine *e, struct str name, struct str value, const json_t *argument)
+{
+    char *made = NULL;
+    int rc = read_argument(argument, &value, &made);
+    if (rc == 0)
+        rc = engine_set_variable(e, name, value);
+    free(made);
+    return rc;
+}
+
+/* A test in C declares nothing: it gets all there is. */
+static int apply_all(struct engine *e, const struct str *sets, size_t set_count, json_t *arguments)
+{
+    const char *name;
+    json_t *value;
+    for (size_t i = 0; i < set_count; i++) {
+        struct str set = name_of(sets[i]);
+        int rc = apply(e, set, find_set(sets, set_count, set), NULL);
+        if (rc < 0)
+            return rc;
+    }
+    json_object_foreach(arguments, name, value)
+    {
+        bool any = json_is_string(value) || json_is_number(value) || json_is_boolean(value);
+        int rc = any ? apply(e, str_of(name), (struct str){NULL, 0}, value) : 0;
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
 int inputs_apply(struct engine *e, const struct plan *plan, const struct str *sets,
-                 size_t set_count, const json_t *arguments)
+                 size_t set_count, json_t *arguments)
 {
     int rc = 0;
+    if (plan->native)
+        return apply_all(e, sets, set_count, arguments);
     for (size_t i = 0; rc == 0 && i < plan->variable_count; i++) {
-        const struct plan_variable *v = &plan->variables[i];
-        struct str value = find_set(sets, set_count, v->name);
-        char *made = NULL;
-        if (!v->outside)
-            continue;
-        rc = read_argument(json_object_getn(arguments, v->name.ptr, v->name.len), &value, &made);
-        if (rc == 0)
-            rc = engine_set_variable(e, v->name, value);
-        free(made);
+        struct str name = plan->variables[i].name;
+        if (plan->variables[i].outside)
+            rc = apply(e, name, find_set(sets, set_count, name),
+                       json_object_getn(arguments, name.ptr, name.len));
     }
     return rc;
 }

@@ -15,10 +15,10 @@
 MUST_USE int inputs_check(const struct plan *plan, const struct str *sets, size_t set_count,
                           struct err *err);
 
-/* Give the engine what there is for each declared variable. arguments is the master's
- * parsed_options, or NULL; what is no text, number or boolean in it counts for nothing.
- * 0, -ENOMEM. */
+/* Give the engine what there is for each declared variable (to a test in C, all there is).
+ * arguments is the master's parsed_options, or NULL; what is no text, number or boolean in it
+ * counts for nothing. 0, -ENOMEM. */
 MUST_USE int inputs_apply(struct engine *e, const struct plan *plan, const struct str *sets,
-                          size_t set_count, const json_t *arguments);
+                          size_t set_count, json_t *arguments);
 
 #endif
