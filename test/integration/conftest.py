@@ -7,6 +7,7 @@ import pytest
 pytest.register_assert_rewrite("harness")
 
 from harness.fake_master import FakeMaster
+from harness.kube import shared_kube
 from harness.master import VERSIONS, Master, locust
 from harness.nginx import Nginx
 from harness.relay import Relay
@@ -91,6 +92,14 @@ def version(request):
     if not os.path.exists(locust(request.param)):
         pytest.fail("Locust %s is not installed in %s: run `make check`" % (request.param, locust(request.param)))
     return request.param
+
+
+@pytest.fixture(scope="session")
+def kube(tmp_path_factory):
+    """A real Kubernetes API server; modules that use it are skipped where harness.kube.missing() says why."""
+    base = tmp_path_factory.getbasetemp()
+    with shared_kube(str(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)) as k:
+        yield k
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harness.fake_http import FakeHttp, answer
-from harness.kube import missing, script, shared_kube
+from harness.kube import missing, script
 from harness.master import ROOT
 from harness.worker import CICADA
 
@@ -20,13 +20,6 @@ KEYS = ("machine_type", "node_count", "allocatable_cores", "allocatable_ram_gb",
 NOTHING = (None, None, None, None, None, None)
 SEEDED = ("n2-standard-4", 2, 7.84, 25.92, 4, "worker_nodes")  # two nodes host the four live pods
 UNAUTHORIZED = "HTTP 401: 'Unauthorized'"
-
-
-@pytest.fixture(scope="session")
-def kube(tmp_path_factory):
-    base = tmp_path_factory.getbasetemp()
-    with shared_kube(str(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)) as k:
-        yield k
 
 
 @pytest.fixture

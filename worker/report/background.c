@@ -394,6 +394,11 @@ bool background_busy(const struct background *b)
     return pending(b, TASK_FACTS) || pending(b, TASK_HARVEST);
 }
 
+void background_drop_facts(struct background *b)
+{
+    drop_all(b, TASK_FACTS);
+}
+
 void background_abort(struct background *b)
 {
     drop_all(b, TASK_FACTS);

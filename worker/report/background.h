@@ -65,6 +65,8 @@ bool background_busy(const struct background *b);
 /* There is a Prometheus to harvest. */
 bool background_harvests(const struct background *b);
 
+/* Do not wait for the facts any longer. */
+void background_drop_facts(struct background *b);
 /* End everything that still runs; background_busy is false afterwards. Facts and summary that were
  * not there yet stay unknown. */
 void background_abort(struct background *b);

@@ -84,10 +84,10 @@ void reporter_follow(struct reporter *r, const struct machine *m)
     r->on = false;
     if (!r->leads)
         return;
-    r->over = true;
     reporter_poll(r); /* the last samples */
     leader_end(&r->leader, clock_wall_s());
     background_end(r->background);
+    r->over = true;
     go_on(r);
 }
 
@@ -225,7 +225,13 @@ int reporter_finish(struct reporter *r, int signal_fd)
         return 0;
     struct pollfd fds[2] = {{.fd = reporter_fd(r), .events = POLLIN},
                             {.fd = signal_fd, .events = POLLIN}};
-    log_info("waiting for what the report still lacks; a signal ends the waiting");
+    if (background_facts_pending(r->background)) { /* seconds after they were asked for */
+        log_warning("cluster facts: not there when the run was over, continuing");
+        background_drop_facts(r->background);
+        go_on(r);
+    }
+    if (reporter_pending(r))
+        log_info("waiting for the server telemetry; a signal ends the waiting");
     while (reporter_pending(r)) {
         int n = poll(fds, 2, -1);
         if (n > 0 && fds[1].revents && read(signal_fd, &info, sizeof info) == sizeof info) {

@@ -40,8 +40,8 @@ bool reporter_pending(const struct reporter *r);
 /* The report is whole, and the master has not been told. */
 bool reporter_owes(const struct reporter *r);
 
-/* At the end of the process: wait until the report is whole. A signal on signal_fd (a signalfd, or
- * -1) ends that at once. 0, or the signal. */
+/* At the end of the process: wait until the report is whole, but for facts no longer. A signal on
+ * signal_fd (a signalfd, or -1) ends that at once. 0, or the signal. */
 int reporter_finish(struct reporter *r, int signal_fd);
 
 #endif

@@ -34,7 +34,7 @@ class Master(Process):
     """Headless when users is given: it then waits for `workers`, runs for run_time and quits. With its web UI else."""
 
     def __init__(self, folder, version=NEWEST, host=None, users=None, rate=10, run_time=None, workers=1, port=None,
-                 web_port=None, args=(), locustfile=LOCUSTFILE, name=None):
+                 web_port=None, args=(), locustfile=LOCUSTFILE, name=None, env=None):
         self.version = version
         self.port = port or free_port()
         self.headless = users is not None
@@ -50,7 +50,7 @@ class Master(Process):
             argv += ["-t", "%gs" % run_time] if run_time else []
         else:
             argv += ["--web-host", "127.0.0.1", "--web-port", self.web_port]
-        super().__init__(name, argv + list(args), folder, {"RECORD": self.record})
+        super().__init__(name, argv + list(args), folder, dict(env or {}, RECORD=self.record))
 
     def start(self):
         super().start()

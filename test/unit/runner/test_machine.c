@@ -1020,6 +1020,33 @@ static void test_quit_reports_within_half_a_second_then_drains(void **state)
     free_rig(r);
 }
 
+static void test_quit_holds_the_last_stats_for_a_report_while_the_master_hears(void **state)
+{
+    (void)state;
+    for (int comes = 0; comes < 2; comes++) {
+        struct rig *r = running_rig();
+        r->m.report_pending = true;
+        receive(r, MESSAGE_QUIT);
+        expect(r, "end:0 stats:any");
+        pass(r, 250 * MS);
+        expect(r, "");
+        r->m.report_pending = !comes;
+        pass(r, comes ? STEP : 100 * MS);
+        expect(r, "stats quit exit:0");
+        free_rig(r);
+    }
+}
+
+static void test_a_signal_holds_nothing_for_a_report(void **state)
+{
+    (void)state;
+    struct rig *r = running_rig();
+    r->m.report_pending = true;
+    feed_kind(r, EVENT_INTERRUPT);
+    expect(r, "end:0 stats quit exit:0");
+    free_rig(r);
+}
+
 static void test_quit_does_not_wait_for_shards_that_do_not_answer(void **state)
 {
     (void)state;
@@ -1824,6 +1851,8 @@ int main(void)
         cmocka_unit_test(test_quit_without_users),
         cmocka_unit_test(test_quit_cuts_reports_and_leaves_at_once),
         cmocka_unit_test(test_quit_reports_within_half_a_second_then_drains),
+        cmocka_unit_test(test_quit_holds_the_last_stats_for_a_report_while_the_master_hears),
+        cmocka_unit_test(test_a_signal_holds_nothing_for_a_report),
         cmocka_unit_test(test_quit_does_not_wait_for_shards_that_do_not_answer),
         cmocka_unit_test(test_quit_drains_no_longer_than_the_stop_timeout),
         cmocka_unit_test(test_quit_while_stopping_gives_no_more_time),
