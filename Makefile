@@ -207,6 +207,7 @@ SRC_worker_output := \
 	worker/output/output.c \
 	worker/output/pen.c \
 	worker/output/recent.c \
+	worker/output/reharvest.c \
 	worker/output/results.c \
 	worker/output/rows.c \
 	worker/output/server.c \
@@ -240,6 +241,7 @@ SRC_worker_runner := \
 SRC_worker_cli := \
 	worker/cli/command_check.c \
 	worker/cli/command_facts.c \
+	worker/cli/command_harvest.c \
 	worker/cli/command_merge.c \
 	worker/cli/commands.c \
 	worker/cli/config.c \

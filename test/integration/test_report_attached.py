@@ -434,6 +434,162 @@ def test_mistakes_are_told_before_the_run(args, line):
     assert line in done.stderr and "secret" not in done.stderr
 
 
+# --- files
+
+def rows(folder):
+    with open(os.path.join(folder, "stats.jsonl")) as f:
+        lines = [json.loads(line) for line in f]
+    return {line["metric"]: line for line in lines}
+
+
+def document(folder):
+    with open(os.path.join(folder, "server_summary.json")) as f:
+        return json.load(f)
+
+
+def read(*path):
+    with open(os.path.join(*path)) as f:
+        return f.read()
+
+
+@kubernetes
+def test_the_leader_writes_the_results(kube, nginx, start_master, start_cicada, prometheus, profile, tmp_path):
+    master = start_master(locustfile=LOCUSTFILE, env={"TELL": "1"})
+    cicadas = [start_cicada(master.port, name=name, env=reader(kube), args=[
+        "--dest", tmp_path / "out", "--name", "trial", "--tag", "a1", "--prometheus-url", prometheus.url,
+        "--telemetry-profile", profile]) for name in WORKERS]
+    master.wait_workers(3, ("ready",))
+    for run, users in enumerate((6, 9)):
+        heard = len(reports(master))
+        master.swarm(users, 100, nginx.url)
+        master.wait_users(users)
+        time.sleep(3)
+        master.stop()
+        report = wait_for(lambda: [r for r in reports(master)[heard:] if r.get("complete")], 30, "a report")[0]
+        folders = sorted((tmp_path / "out").glob("runs/trial/run_date=*/run_ts=*/run_tag=a1"))
+        assert len(folders) == run + 1  # of the one worker that leads
+        folder = folders[-1]
+        wait_for(lambda: (folder / "status.json").exists(), 20, "status.json")
+        assert json.loads(read(folder, "status.json")) == {"locust_exit_code": 0, "stats_generated": True}
+        trial = rows(folder)["trial_summary"]
+        assert trial["raw_configuration"] == dict(SEEDED, users_source="master", actors_per_user=1.0)
+        # the same frontiers as the master heard, but for the three that are measurements only
+        assert {k: v for k, v in report["frontiers"].items() if "per_pod" not in k} == trial["frontiers"]
+        assert rows(folder)["server_summary"]["measurements"] == report["server_summary"]
+        assert rows(folder)["server_summary"]["tag"] == "a1"
+        metadata = document(folder)["metadata"]
+        assert metadata["test_name"] == "trial" and metadata["worker_pod_count"] == 4
+        assert metadata["start_ts"] == pytest.approx(report["start_s"], abs=0.01)
+        assert metadata["end_ts"] == pytest.approx(report["end_s"], abs=0.01)
+        assert document(folder)["answer"] == 42
+        history = read(folder, "stats_history.csv").splitlines()
+        assert len(history) > 3 and history[-1].split(",")[1] == str(users)  # all workers' users
+    # asked again with another profile: the same window, the same files
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({"profile": "other", "measurements": [
+        {"name": "seven", "kind": "value", "query": "vector(7)"}]}))
+    page, trial = read(folder, "report.html"), rows(folder)["trial_summary"]
+    assert "The servers" in page and "cpu_stall_per_s" in page
+    done = harvest(folder, "--prometheus-url", prometheus.url, "--telemetry-profile", other)
+    assert done.returncode == 0, done.stderr
+    again = document(folder)
+    assert again["seven"] == 7 and "answer" not in again
+    for key in ("test_name", "tag", "start_ts", "end_ts", "steady_end_ts", "worker_pod_count"):
+        assert again["metadata"][key] == pytest.approx(metadata[key], abs=1.1) if key.endswith("ts") \
+            else again["metadata"][key] == metadata[key], key
+    assert rows(folder)["server_summary"]["measurements"] == {"seven": "7.0"}
+    assert rows(folder)["trial_summary"] == trial
+    assert "seven" in read(folder, "report.html") and "cpu_stall_per_s" not in read(folder, "report.html")
+    assert read(folder, "report.html").replace("seven", "") != page
+    master.end()
+    for cicada in cicadas:
+        assert cicada.wait() == 0 and cicada.errors() == []
+
+
+def harvest(*args):
+    return subprocess.run([CICADA, "harvest", *map(str, args)], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+
+
+@pytest.mark.parametrize("args,line", (
+    (["--dest", "a", "--results-dir", "b"], "name two folders"),
+    (["--dest", "a"], "--name"),
+))
+def test_a_folder_that_cannot_be_meant_is_told(args, line, tmp_path):
+    done = subprocess.run([CICADA, "--worker", *args, "http://127.0.0.1/"], stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2 and line in done.stderr
+
+
+def test_files_that_cannot_be_written_do_not_stop_the_load(nginx, start_master, start_cicada, tmp_path):
+    (tmp_path / "file").write_text("")
+    master = start_master(host=nginx.url, users=4, rate=100, run_time=3, locustfile=LOCUSTFILE)
+    cicada = start_cicada(master.port, env=NOWHERE, args=["--results-dir", tmp_path / "file" / "dir"])
+    assert master.wait(60) in (0, 1)
+    assert cicada.wait() == 1
+    assert len(cicada.errors()) == 1 and "the results: " in cicada.errors()[0]
+    assert master.final()["total"][0] > 0
+
+
+# --- alone
+
+def alone(tmp_path, nginx, *args, env=NOWHERE, timeout=120):
+    folder = tmp_path / "alone"
+    began = time.monotonic()
+    done = subprocess.run([CICADA, "--headless", "-u", "8", "-r", "100", "-t", "4s", "--results-dir", folder, "--only-summary",
+                           *map(str, args), nginx.url + "/"], env=dict(os.environ, **env), stdin=subprocess.DEVNULL, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout)
+    assert done.returncode == 0, done.stderr
+    return folder, done.stderr, time.monotonic() - began
+
+
+@kubernetes
+def test_a_run_of_its_own_reports_all_of_it(kube, nginx, prometheus, profile, tmp_path):
+    folder, log, _ = alone(tmp_path, nginx, "--prometheus-url", prometheus.url, "--telemetry-profile", profile,
+                           "--telemetry-lag", "1", env=reader(kube))
+    assert "cluster: 2 worker nodes (n2-standard-4)" in log and "3 queries answered, 0 failed" in log
+    trial = rows(folder)["trial_summary"]
+    assert trial["raw_configuration"] == dict(SEEDED, users_source="local", actors_per_user=1.0)
+    assert trial["frontiers"] == {"actors_per_node": 4.0, "actors_per_vcpu": 1.02, "actors_per_gb_ram": 0.31,
+                                  "ap_ratio_p50": 2.0, "ap_ratio_p90": 2.0, "ap_ratio_p99": 2.0,
+                                  "aggregate_failure_ratio": 0.0}
+    check_summary(rows(folder)["server_summary"]["measurements"])
+    assert document(folder)["metadata"]["worker_pod_count"] == 4
+
+
+@pytest.mark.parametrize("what", ("kubernetes", "prometheus"))
+def test_hanging_servers_do_not_hold_a_run_of_its_own(nginx, serve, tmp_path, what):
+    url = serve(None).url
+    if what == "kubernetes":
+        folder, log, took = alone(tmp_path, nginx, env=kubeconfig(tmp_path / "config", url))
+        assert took < 4 + 3  # the API's time-out would be a second later than the run, and then again
+        assert "cluster facts: not there when the run was over" in log
+    else:
+        folder, log, took = alone(tmp_path, nginx, "--prometheus-url", url)
+        assert took < 4 + 5 + 3
+        assert set(rows(folder)["server_summary"]["measurements"].values()) == {None}
+    assert rows(folder)["trial_summary"]["raw_configuration"]["node_count"] is None
+
+
+def test_harvest_tells_what_is_wrong(nginx, serve, tmp_path):
+    folder, _, _ = alone(tmp_path, nginx)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    gone = "http://127.0.0.1:%d" % free_port()
+    for args, status, line in (([folder], 2, "needs --prometheus-url"),
+                               (["--prometheus-url", gone], 2, "takes one results folder"),
+                               ([folder, folder, "--prometheus-url", gone], 2, "takes one results folder"),
+                               ([tmp_path / "nowhere", "--prometheus-url", gone], 2, "histograms.json.gz: No such file"),
+                               ([folder, "--prometheus-url", gone, "--telemetry-profile", "x"], 2, "--telemetry-profile: "),
+                               ([folder, "--prometheus-url", gone], 1, "nothing was answered"),
+                               ([folder, "--prometheus-url", serve(answer("200 OK", b"<html>")).url], 1, "nothing was")):
+        done = harvest(*args)
+        assert done.returncode == status and line in done.stderr, (args, done.stderr)
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+    (folder / "histograms.json.gz").write_bytes(b"nothing")
+    done = harvest(folder, "--prometheus-url", gone)
+    assert done.returncode == 2 and "histograms.json.gz: " in done.stderr
+
+
 # --- cicada facts
 
 def facts(*args, **env):

@@ -1,5 +1,6 @@
 /* cicada facts: what a run would read of the cluster, at once, so that a person sees whether the
  * permissions suffice. */
+#include "facts/json.h"
 #include "worker/cli/commands.h"
 #include "worker/cli/report_setup.h"
 #include "worker/report/cicada_object.h"
@@ -22,7 +23,7 @@ static bool any_null(json_t *object)
 static int print(const struct cluster_facts *facts, bool strict)
 {
     json_t *object = cluster_facts_json(facts);
-    char *text = object ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    char *text = object ? json_dumps(object, JSON_INDENT(2) | FACTS_DUMP_FLAGS) : NULL;
     bool shown = text && printf("%s\n", text) > 0 && fflush(stdout) == 0;
     bool lacking = strict && object && any_null(object);
     free(text);

@@ -11,6 +11,9 @@ const struct command command_table[] = {
      "Print what a scenario does, or all that is wrong with it.", command_check},
     {"facts", "[--strict] [FLAG ...]",
      "Print what the cluster has, as a run would read it, as one JSON object.", command_facts},
+    {"harvest", "RESULTS_DIR --prometheus-url URL [FLAG ...]",
+     "Ask Prometheus again for the run of a results folder, and put the answers there.",
+     command_harvest},
     {"merge", "DIR... --out DIR", "Add up results folders of several workers or runs without loss.",
      command_merge},
 };

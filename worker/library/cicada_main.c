@@ -140,6 +140,24 @@ static struct scrape_options metrics_of(const struct options *o)
     };
 }
 
+static struct output_options output_of(const struct options *o)
+{
+    return (struct output_options){
+        .csv_prefix = o->csv_prefix,
+        .csv_full_history = o->csv_full_history,
+        .html_file = o->html_file,
+        .json = o->json,
+        .json_file = o->json_file,
+        .results_dir = o->results_dir,
+        .dest = o->dest,
+        .test_name = o->test_name,
+        .tag = o->tag,
+        .console = o->only_summary  ? OUTPUT_CONSOLE_SUMMARY
+                   : o->print_stats ? OUTPUT_CONSOLE_TABLES
+                                    : OUTPUT_CONSOLE_AUTO,
+    };
+}
+
 static int run_worker(const struct options *o, const struct plan *plan,
                       const struct report_settings *report, int signal_fd)
 {
@@ -157,6 +175,7 @@ static int run_worker(const struct options *o, const struct plan *plan,
         .reset_stats = o->reset_stats,
         .signal_fd = signal_fd,
         .report = report,
+        .output = output_of(o),
         .file_users = engine_raise_file_limit(),
         .engine = engine_of(o),
         .metrics = metrics_of(o),
@@ -165,24 +184,6 @@ static int run_worker(const struct options *o, const struct plan *plan,
     if (rc < 0)
         return fail(&err, o->log_file, rc == -EINVAL ? EXIT_MISTAKE : EXIT_FAILED);
     return exit_code;
-}
-
-static struct output_options output_of(const struct options *o)
-{
-    return (struct output_options){
-        .csv_prefix = o->csv_prefix,
-        .csv_full_history = o->csv_full_history,
-        .html_file = o->html_file,
-        .json = o->json,
-        .json_file = o->json_file,
-        .results_dir = o->results_dir,
-        .dest = o->dest,
-        .test_name = o->test_name,
-        .tag = o->tag,
-        .console = o->only_summary  ? OUTPUT_CONSOLE_SUMMARY
-                   : o->print_stats ? OUTPUT_CONSOLE_TABLES
-                                    : OUTPUT_CONSOLE_AUTO,
-    };
 }
 
 /* Who runs, by class, when the command line names some; all do when it names none. */

@@ -255,9 +255,10 @@ static void check_stopped(struct headless *h, const struct engine_status *status
 /* All samples are in. */
 static void collected(struct headless *h)
 {
+    survey_drop_facts(&h->survey);
     h->phase = survey_pending(&h->survey) ? PHASE_READING : PHASE_DONE;
     if (h->phase == PHASE_READING)
-        log_info("waiting for what the report still lacks; a signal ends the waiting");
+        log_info("waiting for the server telemetry; a signal ends the waiting");
 }
 
 static void tick(struct headless *h, const struct engine_status *status)
@@ -283,7 +284,7 @@ static void take_point(struct headless *h, const struct engine_status *status)
     h->asked = false;
     if (tally_point(&h->tally, &moment) < 0)
         log_warning("out of memory: a second is missing in the history, continuing");
-    survey_users(&h->survey, moment.wall_s, (double)status->running_total);
+    survey_add(&h->survey, USERS_SOURCE_LOCAL, moment.wall_s, (double)status->running_total);
     if (h->phase == PHASE_COLLECTING) {
         collected(h);
         return;
@@ -472,8 +473,8 @@ static int open_loop(struct headless *h)
     h->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (h->epoll_fd < 0 || h->timer_fd < 0)
         return -errno;
-    const int fds[] = {h->options->signal_fd, engine_fd(h->engine), h->timer_fd, keys_fd(&h->keys),
-                       scrape_fd(&h->scrape)};
+    const int fds[] = {h->options->signal_fd, engine_fd(h->engine),  h->timer_fd,
+                       keys_fd(&h->keys),     scrape_fd(&h->scrape), survey_fd(&h->survey)};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof fds / sizeof *fds; i++)
         rc = watch(h, fds[i]);
@@ -605,7 +606,7 @@ static int begin(struct headless *h, struct err *err)
     int rc = course_begin(&h->course, h->begin_us);
     if (rc == 0)
         advance(h); /* the first request is not to wait for what follows */
-    survey_begin(&h->survey, h->begin_s);
+    survey_begin(&h->survey, true, h->begin_s);
     return rc < 0 ? err_set(err, rc, "cannot start the run: %s", strerror(-rc)) : 0;
 }
 

@@ -1,11 +1,14 @@
 /* A run is on from its first spawn until users are to end; then it is over, and what is still being
- * read makes the report whole. Both can be overtaken by the next run, which forgets it all. */
+ * read makes the report whole. Both can be overtaken by the next run, which forgets it all. The
+ * files are open from the first spawn until the report is whole. */
 #include "worker/runner/reporter.h"
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proto/http/http.h"
+#include "worker/output/folder.h"
 #include "worker/report/cicada_object.h"
-#include "worker/report/generator.h"
+#include "worker/runner/survey.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -15,20 +18,109 @@
 #define SECOND_US 1000000u
 
 struct reporter {
-    const struct report_settings *settings;
-    struct background *background; /* NULL: this worker never leads */
-    struct leader leader;
+    struct reporter_options options;
+    struct survey survey;
     struct generator generator;
-    struct measure planned; /* users, as the master last said */
-    bool leads;             /* in this run */
+    struct history history;
+    struct output *output;      /* NULL: no files are open */
+    struct buf host;            /* of the target, as files show it */
+    struct measure planned;     /* users, as the master last said */
+    struct engine_status first; /* as the run began; its counters are the process's */
+    struct engine_status last;  /* a second ago */
+    uint64_t second_us;         /* the next one */
+    bool may_lead;
+    bool leads; /* in this run */
     bool on;
     bool over;
-    bool harvested; /* asked for */
     bool whole_in_object;
     bool told; /* the whole report was sent */
-    uint64_t second_us;
-    bool no_memory; /* said so in this run */
+    bool files_failed;
 };
+
+/* --- the report ------------------------------------------------------------------------------ */
+
+static struct report make_report(struct reporter *r, enum report_phase phase)
+{
+    const struct output_options *o = r->options.output;
+    struct engine_status now;
+    engine_status(r->options.engine, &now);
+    return (struct report){
+        .test_name = o ? o->test_name : NULL,
+        .tag = o ? o->tag : NULL,
+        .host = r->host.len > 0 ? buf_c(&r->host) : NULL,
+        .start_s = r->survey.leader.start_s,
+        .end_s = r->survey.leader.end_s,
+        .now_s = clock_wall_s(),
+        .phase = phase,
+        .requests = {.started = now.started - r->first.started,
+                     .succeeded = now.succeeded - r->first.succeeded,
+                     .failed = now.failed - r->first.failed,
+                     .interrupted = now.interrupted - r->first.interrupted,
+                     .interrupted_oldest_us = now.interrupted_oldest_us},
+        .plan = r->options.plan,
+        .stats = r->options.samples->run,
+        .history = &r->history,
+    };
+}
+
+/* What the generator did in this run; what ran out, ran out for the process. */
+static struct engine_status since_begin(const struct reporter *r)
+{
+    struct engine_status s;
+    engine_status(r->options.engine, &s);
+    s.late_starts_1ms -= r->first.late_starts_1ms;
+    s.late_starts_10ms -= r->first.late_starts_10ms;
+    s.connections_failed -= r->first.connections_failed;
+    s.retries -= r->first.retries;
+    s.ports_exhausted -= r->first.ports_exhausted;
+    s.files_exhausted -= r->first.files_exhausted;
+    s.memory_exhausted -= r->first.memory_exhausted;
+    return s;
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
+static void files_fault(struct reporter *r, const struct err *err)
+{
+    r->files_failed = true;
+    log_error("the results: %s", err->text);
+}
+
+static void open_files(struct reporter *r)
+{
+    struct err err = {0};
+    const struct output_options *given = r->options.output;
+    if (!given || (!given->results_dir && !given->dest))
+        return;
+    const struct output_options options = {
+        .results_dir = given->results_dir,
+        .dest = given->dest,
+        .test_name = given->test_name,
+        .tag = given->tag,
+        .console = OUTPUT_CONSOLE_NONE,
+        .profile = r->options.settings->background.profile,
+        .now_s = clock_wall_s(),
+    };
+    if (output_open(&options, &r->output, &err) < 0)
+        files_fault(r, &err);
+    else
+        log_info("results go to %s", output_folder(r->output));
+}
+
+/* Everything that will be known of the run is. */
+static void close_files(struct reporter *r)
+{
+    struct err err = {0};
+    if (!r->output)
+        return;
+    struct report report = make_report(r, REPORT_DONE);
+    const struct engine_status status = since_begin(r);
+    survey_fill(&r->survey, &report);
+    if (generator_judge(&r->generator, &status, &report.generator) < 0)
+        log_warning("out of memory: the generator is judged in part, continuing");
+    if (output_close(&r->output, &report, &err) < 0)
+        files_fault(r, &err);
+}
 
 /* --- the run --------------------------------------------------------------------------------- */
 
@@ -36,44 +128,53 @@ static void tell_who_leads(const struct reporter *r, const struct machine *m)
 {
     if (r->leads)
         log_info("this worker reports for the test");
-    else if (r->settings->role == LEADER_AUTO && !m->has_index)
+    else if (r->options.settings->role == LEADER_AUTO && !m->has_index)
         log_info("the master numbers no workers: give one of them --report always for a report");
 }
 
-void reporter_begin(struct reporter *r, const struct machine *m)
+static void set_host(struct reporter *r, const struct machine *m)
 {
-    if (r->leads && background_busy(r->background))
-        log_warning("another run begins: what was still being read for the report of the last one "
-                    "is left out, continuing");
-    r->leads = r->background && leader_reports(r->settings->role, m->has_index, m->index);
-    r->on = true;
-    r->over = r->harvested = r->whole_in_object = r->told = r->no_memory = false;
-    r->second_us = clock_mono_us();
-    r->generator.count = 0;
-    r->planned = leader_planned_users(m->wanted.parsed_options);
-    tell_who_leads(r, m);
-    if (!r->leads)
-        return;
-    leader_begin(&r->leader, false, clock_wall_s());
-    if (r->planned.known && r->planned.value > 0)
-        r->leader.target = r->planned;
-    background_begin(r->background);
-}
-
-/* What can be begun, is. */
-static void go_on(struct reporter *r)
-{
-    if (!r->leads || !r->over || r->harvested || background_facts_pending(r->background))
-        return;
-    struct leader_users users = leader_users(&r->leader);
-    const struct window run = {r->leader.start_s, r->leader.end_s};
-    r->harvested = true;
-    background_harvest(r->background, run, users.samples, users.count);
+    const char *masters = m->wanted.has_host ? m->wanted.host : NULL;
+    struct str own = m->options.host.ptr ? m->options.host : r->options.plan->host;
+    buf_clear(&r->host);
+    const char *url = masters ? masters : own.ptr;
+    if (url && http_url_shown(&r->host, url) < 0) /* without user and password */
+        log_debug("no URL to show as the host");
 }
 
 static bool is_whole(const struct reporter *r)
 {
-    return r->over && r->harvested && !background_busy(r->background);
+    return r->over && !survey_pending(&r->survey);
+}
+
+static void leave_last_run(struct reporter *r)
+{
+    if (r->over && survey_pending(&r->survey))
+        log_warning("another run begins: what was still being read for the report of the last one "
+                    "is left out, continuing");
+    close_files(r);
+}
+
+void reporter_begin(struct reporter *r, const struct machine *m)
+{
+    leave_last_run(r);
+    r->leads = r->may_lead && leader_reports(r->options.settings->role, m->has_index, m->index);
+    r->on = true;
+    r->over = r->whole_in_object = r->told = false;
+    r->second_us = clock_mono_us();
+    r->generator.count = 0;
+    history_clear(&r->history);
+    engine_status(r->options.engine, &r->first);
+    r->last = r->first;
+    r->planned = leader_planned_users(m->wanted.parsed_options);
+    tell_who_leads(r, m);
+    if (!r->leads)
+        return;
+    set_host(r, m);
+    open_files(r);
+    survey_begin(&r->survey, false, clock_wall_s());
+    if (r->planned.known && r->planned.value > 0)
+        r->survey.leader.target = r->planned;
 }
 
 void reporter_follow(struct reporter *r, const struct machine *m)
@@ -84,34 +185,17 @@ void reporter_follow(struct reporter *r, const struct machine *m)
     r->on = false;
     if (!r->leads)
         return;
-    reporter_poll(r); /* the last samples */
-    leader_end(&r->leader, clock_wall_s());
-    background_end(r->background);
     r->over = true;
-    go_on(r);
-}
-
-/* --- samples --------------------------------------------------------------------------------- */
-
-static void add_users(struct reporter *r, enum users_source source, double wall_s, double users)
-{
-    if (leader_add(&r->leader, source, wall_s, users) == 0 || r->no_memory)
-        return;
-    r->no_memory = true;
-    log_warning("no memory for a sample of the user count, continuing");
+    survey_end(&r->survey, clock_wall_s());
 }
 
 void reporter_poll(struct reporter *r)
 {
-    enum users_source source;
-    struct users_sample sample;
-    if (!r->background)
-        return;
-    background_poll(r->background);
-    while (background_next_users(r->background, &source, &sample))
-        add_users(r, source, sample.wall_s, sample.users);
-    go_on(r);
+    if (r->may_lead)
+        survey_poll(&r->survey);
 }
+
+/* --- each second ----------------------------------------------------------------------------- */
 
 static uint64_t own_target(const struct machine *m)
 {
@@ -121,27 +205,72 @@ static uint64_t own_target(const struct machine *m)
     return sum;
 }
 
-void reporter_tick(struct reporter *r, const struct machine *m, struct engine *engine)
+/* All users of the test, by the best source so far; else this worker's own. */
+static double users_now(const struct reporter *r, const struct engine_status *now)
 {
-    uint64_t now_us = clock_mono_us();
-    if (!r->on || now_us < r->second_us)
+    struct leader_users users = leader_users(&r->survey.leader);
+    return users.count > 0 ? users.samples[users.count - 1].users : (double)now->running_total;
+}
+
+static void add_point(struct reporter *r, const struct engine_status *now, double wall_s)
+{
+    const struct engine_status *first = &r->first, *last = &r->last;
+    uint64_t done = now->succeeded + now->failed, done_before = last->succeeded + last->failed;
+    const struct history_point point = {
+        .wall_s = wall_s,
+        .user_count = (uint32_t)users_now(r, now),
+        .target = r->planned.known ? (uint32_t)r->planned.value : 0,
+        .requests = done - first->succeeded - first->failed,
+        .failures = now->failed - first->failed,
+        .rps = measure_of((double)(done - done_before)),
+        .fail_per_s = measure_of((double)(now->failed - last->failed)),
+        .cpu_pct = now->cpu_pct,
+        .loop_lag_ms = now->loop_lag_ms,
+    };
+    if (history_add(&r->history, &point) < 0)
+        log_debug("no memory for a point of the history");
+}
+
+static void lead_second(struct reporter *r, const struct engine_status *now)
+{
+    double wall_s = clock_wall_s();
+    survey_add(&r->survey, USERS_SOURCE_LOCAL, wall_s, (double)now->running_total);
+    if (r->planned.known)
+        survey_add(&r->survey, USERS_SOURCE_PLAN, wall_s, r->planned.value);
+    add_point(r, now, wall_s);
+    if (!r->output)
         return;
-    r->second_us = now_us - r->second_us < SECOND_US ? r->second_us + SECOND_US : now_us;
-    struct engine_status status;
-    engine_status(engine, &status);
+    struct report report = make_report(r, REPORT_RUNNING);
+    report.actors_history =
+        background_actors_history(r->survey.background, &report.actors_history_count);
+    output_tick(r->output, &report);
+}
+
+static void run_second(struct reporter *r, const struct machine *m)
+{
+    struct engine_status now;
+    engine_status(r->options.engine, &now);
     const struct generator_second second = {
-        .cpu_pct = status.cpu_pct,
-        .loop_lag_ms = status.loop_lag_ms,
-        .steady = users_steady((double)status.running_total, (double)own_target(m)),
+        .cpu_pct = now.cpu_pct,
+        .loop_lag_ms = now.loop_lag_ms,
+        .steady = users_steady((double)now.running_total, (double)own_target(m)),
     };
     if (generator_add(&r->generator, &second) < 0)
         log_debug("no memory to judge the generator by this second");
-    if (!r->leads)
-        return;
-    double wall_s = clock_wall_s();
-    add_users(r, USERS_SOURCE_LOCAL, wall_s, (double)status.running_total);
-    if (r->planned.known)
-        add_users(r, USERS_SOURCE_PLAN, wall_s, r->planned.value);
+    if (r->leads)
+        lead_second(r, &now);
+    r->last = now;
+}
+
+void reporter_tick(struct reporter *r, const struct machine *m)
+{
+    uint64_t now_us = clock_mono_us();
+    if (r->on && now_us >= r->second_us) {
+        r->second_us = now_us - r->second_us < SECOND_US ? r->second_us + SECOND_US : now_us;
+        run_second(r, m);
+    }
+    if (m->state == RUNNER_READY && is_whole(r)) /* and all samples are in */
+        close_files(r);
 }
 
 bool reporter_message(struct reporter *r, const struct message *message, const struct machine *m)
@@ -150,53 +279,41 @@ bool reporter_message(struct reporter *r, const struct message *message, const s
     if (message->type == MESSAGE_SPAWNING_COMPLETE && message->spawning_complete.known && r->on) {
         uint64_t total = message->spawning_complete.user_count;
         r->planned = measure_of((double)total);
-        leader_total(&r->leader, total, own_target(m));
+        leader_total(&r->survey.leader, total, own_target(m));
     }
     if (message->type != MESSAGE_CUSTOM || !str_eq(message->custom.type, STR(LEADER_MESSAGE)))
         return false;
     if (r->leads && leader_message_users(message->custom.data, &users))
-        add_users(r, USERS_SOURCE_MASTER, clock_wall_s(), users);
+        survey_add(&r->survey, USERS_SOURCE_MASTER, clock_wall_s(), users);
     return true;
 }
 
 /* --- what is told ---------------------------------------------------------------------------- */
 
-static int run_frontiers(struct reporter *r, const struct stats *run, struct frontiers *ret)
+json_t *reporter_object(struct reporter *r)
 {
-    uint64_t requests = 0, failures = 0;
-    for (uint32_t i = 0; i < stats_entry_count(run); i++) {
-        requests += stats_entry_at(run, i)->num_requests;
-        failures += stats_entry_at(run, i)->num_failures;
-    }
-    return leader_frontiers(&r->leader, background_facts(r->background),
-                            r->settings->actors_per_user, requests, failures, ret);
-}
-
-json_t *reporter_object(struct reporter *r, struct engine *engine, const struct stats *run)
-{
-    struct engine_status status;
-    struct generator_verdict verdict = {0};
-    struct frontiers frontiers;
-    engine_status(engine, &status);
-    bool judged = generator_judge(&r->generator, &status, &verdict) == 0;
+    struct report report = make_report(r, REPORT_DONE);
+    const struct engine_status status = since_begin(r);
+    bool judged = generator_judge(&r->generator, &status, &report.generator) == 0;
     struct cicada_object c = {
         .cpu_pct = measure_of(status.cpu_pct),
         .loop_lag_ms = measure_of(status.loop_lag_ms),
-        .saturated = judged && verdict.saturated,
+        .saturated = judged && report.generator.saturated,
         .reporter = r->leads,
         .over = r->over && !r->told,
     };
     r->whole_in_object = c.over && is_whole(r);
     if (c.over) {
+        survey_fill(&r->survey, &report);
         c.complete = r->whole_in_object;
-        c.start_s = r->leader.start_s;
-        c.end_s = r->leader.end_s;
-        c.facts = background_facts(r->background);
-        c.frontiers = run_frontiers(r, run, &frontiers) == 0 ? &frontiers : NULL;
-        c.users_source = leader_users(&r->leader).source;
-        c.actors_per_user = r->settings->actors_per_user;
-        c.actors = background_actors(r->background);
-        c.server_flat = background_server_flat(r->background);
+        c.start_s = report.start_s;
+        c.end_s = report.end_s;
+        c.facts = report.facts;
+        c.frontiers = report.frontiers;
+        c.users_source = report.users_source;
+        c.actors_per_user = report.actors_per_user;
+        c.actors = report.actors;
+        c.server_flat = report.server_flat;
     }
     return cicada_object_json(&c);
 }
@@ -208,7 +325,7 @@ void reporter_sent(struct reporter *r)
 
 bool reporter_pending(const struct reporter *r)
 {
-    return r->over && !is_whole(r);
+    return r->over && survey_pending(&r->survey);
 }
 
 bool reporter_owes(const struct reporter *r)
@@ -218,27 +335,18 @@ bool reporter_owes(const struct reporter *r)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-int reporter_finish(struct reporter *r, int signal_fd)
+/* 0, or the signal that ended the waiting. */
+static int wait_whole(struct reporter *r, int signal_fd)
 {
     struct signalfd_siginfo info;
-    if (!reporter_pending(r))
-        return 0;
     struct pollfd fds[2] = {{.fd = reporter_fd(r), .events = POLLIN},
                             {.fd = signal_fd, .events = POLLIN}};
-    if (background_facts_pending(r->background)) { /* seconds after they were asked for */
-        log_warning("cluster facts: not there when the run was over, continuing");
-        background_drop_facts(r->background);
-        go_on(r);
-    }
     if (reporter_pending(r))
         log_info("waiting for the server telemetry; a signal ends the waiting");
     while (reporter_pending(r)) {
         int n = poll(fds, 2, -1);
-        if (n > 0 && fds[1].revents && read(signal_fd, &info, sizeof info) == sizeof info) {
-            log_warning("a signal: the report goes without what was not there yet, continuing");
-            background_abort(r->background);
+        if (n > 0 && fds[1].revents && read(signal_fd, &info, sizeof info) == sizeof info)
             return (int)info.ssi_signo;
-        }
         if (n > 0)
             reporter_poll(r);
         else if (n < 0 && errno != EINTR)
@@ -247,20 +355,52 @@ int reporter_finish(struct reporter *r, int signal_fd)
     return 0;
 }
 
+int reporter_finish(struct reporter *r, int signal_fd, bool hurry)
+{
+    if (!r->leads || !r->over) {
+        close_files(r); /* of a run that broke off */
+        return 0;
+    }
+    survey_drop_facts(&r->survey);
+    int signal = hurry ? 0 : wait_whole(r, signal_fd);
+    survey_abort(&r->survey);
+    close_files(r);
+    return signal;
+}
+
+bool reporter_wrote_all(const struct reporter *r)
+{
+    return !r->files_failed;
+}
+
 /* --- making ---------------------------------------------------------------------------------- */
 
-int reporter_new(const struct report_settings *settings, struct reporter **ret, struct err *err)
+static int check_folder(const struct output_options *o, struct err *err)
+{
+    char *path = NULL;
+    if (!o || !o->dest)
+        return 0;
+    if (o->results_dir)
+        return err_set(err, -EINVAL, "--results-dir and --dest name two folders: give one");
+    int rc = folder_path(o->dest, o->test_name, o->tag, clock_wall_s(), &path, err);
+    free(path);
+    return rc;
+}
+
+int reporter_new(const struct reporter_options *options, struct reporter **ret, struct err *err)
 {
     struct reporter *r = calloc(1, sizeof *r);
     if (!r)
         return err_set(err, -ENOMEM, "out of memory");
-    r->settings = settings;
-    if (settings->role != LEADER_NEVER) {
-        int rc = background_new(&settings->background, &r->background, err);
-        if (rc < 0) {
-            free(r);
-            return rc;
-        }
+    r->options = *options;
+    r->may_lead = options->settings->role != LEADER_NEVER;
+    buf_init(&r->host, MACHINE_HOST_BYTES);
+    int rc = check_folder(options->output, err);
+    if (rc == 0)
+        rc = survey_open(&r->survey, r->may_lead ? options->settings : NULL, err);
+    if (rc < 0) {
+        reporter_free(r);
+        return rc;
     }
     *ret = r;
     return 0;
@@ -270,13 +410,15 @@ void reporter_free(struct reporter *r)
 {
     if (!r)
         return;
-    background_free(r->background);
-    leader_done(&r->leader);
+    output_free(r->output);
+    survey_close(&r->survey);
     generator_done(&r->generator);
+    history_done(&r->history);
+    buf_done(&r->host);
     free(r);
 }
 
 int reporter_fd(const struct reporter *r)
 {
-    return r->background ? background_fd(r->background) : -1;
+    return survey_fd(&r->survey);
 }

@@ -31,7 +31,7 @@ static void go_on(struct survey *s)
     background_harvest(s->background, run, users.samples, users.count);
 }
 
-static void add(struct survey *s, enum users_source source, double wall_s, double users)
+void survey_add(struct survey *s, enum users_source source, double wall_s, double users)
 {
     if (leader_add(&s->leader, source, wall_s, users) == 0 || s->no_memory)
         return;
@@ -45,25 +45,22 @@ void survey_poll(struct survey *s)
     struct users_sample sample;
     background_poll(s->background);
     while (background_next_users(s->background, &source, &sample))
-        add(s, source, sample.wall_s, sample.users);
+        survey_add(s, source, sample.wall_s, sample.users);
     go_on(s);
 }
 
-void survey_begin(struct survey *s, double wall_s)
+void survey_begin(struct survey *s, bool alone, double wall_s)
 {
-    leader_begin(&s->leader, true, wall_s);
+    s->over = s->harvested = s->no_memory = false;
+    leader_begin(&s->leader, alone, wall_s);
     if (s->background)
         background_begin(s->background);
 }
 
-void survey_users(struct survey *s, double wall_s, double users)
-{
-    if (!s->over)
-        add(s, USERS_SOURCE_LOCAL, wall_s, users);
-}
-
 void survey_end(struct survey *s, double wall_s)
 {
+    if (s->background)
+        survey_poll(s); /* the last samples */
     leader_end(&s->leader, wall_s);
     s->over = true;
     if (!s->background)
@@ -75,6 +72,15 @@ void survey_end(struct survey *s, double wall_s)
 bool survey_pending(const struct survey *s)
 {
     return s->background && s->over && (!s->harvested || background_busy(s->background));
+}
+
+void survey_drop_facts(struct survey *s)
+{
+    if (!survey_pending(s) || !background_facts_pending(s->background))
+        return;
+    log_warning("cluster facts: not there when the run was over, continuing");
+    background_drop_facts(s->background);
+    go_on(s);
 }
 
 void survey_abort(struct survey *s)

@@ -1,6 +1,6 @@
-/* What the report of a headless run says about cluster and servers: it has them read in the
- * background, keeps the users that ran meanwhile, and puts both into the report. The runner's
- * thread; nothing here blocks, but for survey_close. */
+/* What the report of a run says about cluster and servers: it has them read in the background,
+ * keeps the users that ran meanwhile, and puts both into the report. One run at a time: the next
+ * one forgets the last. The runner's thread; nothing here blocks, but for survey_close. */
 #ifndef CICADA_WORKER_RUNNER_SURVEY_H
 #define CICADA_WORKER_RUNNER_SURVEY_H
 
@@ -27,18 +27,22 @@ void survey_close(struct survey *s);
 int survey_fd(const struct survey *s);
 void survey_poll(struct survey *s);
 
-void survey_begin(struct survey *s, double wall_s);
-/* So many users run. */
-void survey_users(struct survey *s, double wall_s, double users);
+/* A run begins; alone: without a master, all users are this process's. */
+void survey_begin(struct survey *s, bool alone, double wall_s);
+/* So many users ran, as this source knows. */
+void survey_add(struct survey *s, enum users_source source, double wall_s, double users);
 /* The load is over. */
 void survey_end(struct survey *s, double wall_s);
 
 /* Is anything of it still being read? */
 bool survey_pending(const struct survey *s);
+/* Do not wait for the facts, which were asked for at the beginning, any longer. */
+void survey_drop_facts(struct survey *s);
 /* Wait for nothing more. */
 void survey_abort(struct survey *s);
 
-/* Put into the report what is known; it borrows until survey_close. */
+/* Put into the report, whose stats are there, what is known; it borrows until the survey changes.
+ */
 void survey_fill(struct survey *s, struct report *report);
 
 #endif

@@ -147,7 +147,7 @@ static void send_stats(struct worker *w, const struct machine_action *a)
         wire.message.user_count = count_users(w, a->no_users);
         wire.message.classes = w->counts;
         wire.message.class_count = w->plan->class_count;
-        wire.message.cicada = reporter_object(w->reporter, w->engine, w->samples.run);
+        wire.message.cicada = reporter_object(w->reporter);
         rc = message_encode_stats(&w->frame, link_node_id(w->link), &wire.message);
         json_decref(wire.message.cicada);
         stats_wire_done(&wire);
@@ -264,9 +264,9 @@ static void begin_run(struct worker *w)
 {
     if (!stats_is_empty(w->samples.unsent))
         log_warning("samples of a run that the master no longer has are left out, continuing");
+    reporter_begin(w->reporter, &w->machine);
     samples_begin(&w->samples, clock_wall_s());
     engine_asked(w, engine_request_stats(w->engine)); /* so that the shards' sets begin now too */
-    reporter_begin(w->reporter, &w->machine);
     tasks_begin(&w->tasks);
 }
 
@@ -481,7 +481,7 @@ static void tick(struct worker *w)
     uint64_t ticks;
     if (read(w->timer_fd, &ticks, sizeof ticks) <= 0)
         return;
-    reporter_tick(w->reporter, &w->machine, w->engine);
+    reporter_tick(w->reporter, &w->machine);
     feed_kind(w, EVENT_TICK);
     tasks_watch(&w->tasks, clock_mono_us());
     scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
@@ -591,7 +591,14 @@ static int begin(struct worker *w, struct err *err)
         if (rc < 0)
             return rc;
     }
-    rc = reporter_new(o->report, &w->reporter, err);
+    const struct reporter_options report = {
+        .settings = o->report,
+        .output = &o->output,
+        .plan = w->plan,
+        .engine = w->engine,
+        .samples = &w->samples,
+    };
+    rc = reporter_new(&report, &w->reporter, err);
     if (rc < 0)
         return rc;
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());
@@ -624,14 +631,15 @@ static void push_metrics(struct worker *w)
                                                               .state = "stopped"});
 }
 
-/* What the exit still waits for, unless a second signal came. */
+/* What the exit still waits for, unless a second signal came, and the files. */
 static void finish_report(struct worker *w)
 {
-    if (w->exit_code >= 128)
-        return;
-    int signal = reporter_finish(w->reporter, w->options->signal_fd);
+    bool hurry = w->exit_code >= 128;
+    int signal = reporter_finish(w->reporter, w->options->signal_fd, hurry);
     if (signal != 0 && w->machine.signalled)
         w->exit_code = 128 + signal;
+    if (w->exit_code == 0 && !reporter_wrote_all(w->reporter))
+        w->exit_code = 1;
 }
 
 static void end(struct worker *w)

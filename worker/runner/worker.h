@@ -26,6 +26,7 @@ struct worker_options {
     uint64_t file_users;     /* as many have descriptors (engine_raise_file_limit); 0: unknown */
     struct engine_options engine;
     const struct report_settings *report;
+    struct output_options output; /* the results folder of the leader */
     struct scrape_options metrics;
 };
 
