@@ -219,6 +219,7 @@ def test_total_from_the_plan_when_nobody_tells(kube, nginx, start_master, start_
     assert page.requests[0].startswith(b"GET /stats/requests ")
 
 
+@pytest.mark.smoke
 def test_total_from_prometheus_and_the_actor_gauge(nginx, start_master, start_cicada, serve):
     vector = {"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [1, "9"]}]}}
     prometheus = serve(answer("200 OK", json.dumps(vector).encode(), "Content-Type: application/json\r\n"))

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define SERVER_ROW    "\"metric\": \"server_summary\""
+#define MEASUREMENTS  "\"measurements\": "
 #define SERVERS_BEGIN "<section><h2>The servers</h2>"
 #define SECTION_END   "</section>\n"
 #define MAIN_END      "</main><footer>"
@@ -111,34 +113,40 @@ void reharvest_done(struct reharvest *h)
 
 /* --- its files ------------------------------------------------------------------------------- */
 
-static int add_line(struct buf *b, struct str line, const json_t *flat)
+/* The row with other measurements, which are its last member. */
+static int add_row(struct buf *b, struct str line, const json_t *flat)
 {
-    json_auto_t *row = json_loadb(line.ptr, line.len, 0, NULL);
-    if (!json_is_object(row))
-        return -EPROTO;
-    const char *metric = json_string_value(json_object_get(row, "metric"));
-    if (metric && strcmp(metric, "server_summary") == 0) {
-        if (json_object_set_new(row, "measurements", json_deep_copy(flat)) < 0)
-            return -ENOMEM;
-        char *text = json_dumps(row, FACTS_DUMP_FLAGS);
-        int rc = text ? buf_add(b, str_of(text)) : -ENOMEM;
-        free(text);
-        return rc < 0 ? rc : buf_add_byte(b, '\n');
-    }
-    int rc = buf_add(b, line);
-    return rc < 0 ? rc : buf_add_byte(b, '\n');
+    size_t at = str_find_str(line, STR(MEASUREMENTS));
+    char *text = json_dumps(flat, FACTS_DUMP_FLAGS);
+    int rc = at == line.len ? -EPROTO : text ? 0 : -ENOMEM;
+    if (rc == 0)
+        rc = buf_add(b, str_sub(line, 0, at + sizeof MEASUREMENTS - 1));
+    if (rc == 0)
+        rc = buf_add(b, str_of(text));
+    free(text);
+    return rc < 0 ? rc : buf_add(b, STR("}\n"));
 }
 
-/* stats.jsonl with another server_summary; all other lines as they are. */
+/* stats.jsonl with another server_summary; all other lines as they are. Text, not JSON: our own
+ * rows have one form, and within a JSON string no quote stands bare. */
 static int new_rows(struct buf *b, struct str old, const json_t *flat)
 {
     struct str line;
     int rc = 0;
+    bool found = false;
     while (rc == 0 && str_next(&old, '\n', &line)) {
-        if (line.len > 0)
-            rc = add_line(b, line, flat);
+        if (line.len == 0)
+            continue;
+        if (str_find_str(line, STR(SERVER_ROW)) < line.len) {
+            found = true;
+            rc = add_row(b, line, flat);
+        } else {
+            rc = buf_add(b, line);
+            if (rc == 0)
+                rc = buf_add_byte(b, '\n');
+        }
     }
-    return rc;
+    return rc < 0 || found ? rc : -EPROTO;
 }
 
 /* The page with another table of the servers, which is its last one. */
