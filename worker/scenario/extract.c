@@ -86,7 +86,8 @@ static int finish_group(struct loader *l, struct extract_draft *d)
     if (!d->group)
         d->extract.group = groups > 0 ? 1 : 0;
     else if (d->extract.group > groups)
-        return load_fail(l, d->group, "the regular expression has %u groups", groups);
+        return load_fail(l, d->group, "the regular expression has %u group%s", groups,
+                         groups == 1 ? "" : "s");
     return 0;
 }
 

@@ -9,7 +9,7 @@
 
 struct feed_draft {
     struct plan_feed feed;
-    const struct node *file, *columns, *each;
+    const struct node *file, *columns, *each, *end;
     size_t order, each_word, end_word;
     char separator;
 };
@@ -38,7 +38,9 @@ static int read_each(struct loader *l, const struct node *n, void *target)
 static int read_end(struct loader *l, const struct node *n, void *target)
 {
     static const char *const words[] = {"recycle", "stop"};
-    return load_word(l, n, words, 2, &((struct feed_draft *)target)->end_word);
+    struct feed_draft *d = target;
+    d->end = n;
+    return load_word(l, n, words, 2, &d->end_word);
 }
 
 static int read_workers(struct loader *l, const struct node *n, void *target)
@@ -102,6 +104,23 @@ static int take_table(struct loader *l, const struct csv_table *table, struct fe
     return 0;
 }
 
+/* What the words mean together. */
+static int finish_use(struct loader *l, struct feed_draft *d)
+{
+    struct plan_feed *f = &d->feed;
+    f->order = (enum plan_feed_order)d->order;
+    bool unique = f->order == PLAN_FEED_UNIQUE;
+    f->each_user = d->each ? d->each_word == 1 : unique;
+    f->stop_at_end = unique || d->end_word == 1;
+    if (unique && !f->each_user)
+        return load_fail(l, d->each, "a unique row is kept by its user: \"user\"");
+    if (unique && d->end && d->end_word == 0)
+        return load_fail(l, d->end, "a unique row is never given twice: \"stop\"");
+    if (f->order == PLAN_FEED_RANDOM && d->end)
+        return load_fail(l, d->end, "random rows have no end");
+    return 0;
+}
+
 int load_feed(struct loader *l, const struct node *n, struct plan_feed *ret)
 {
     struct feed_draft d = {.feed = {.workers = 1}, .separator = ','};
@@ -124,11 +143,9 @@ int load_feed(struct loader *l, const struct node *n, struct plan_feed *ret)
         return load_fail(l, d.file, "%.*s:%s", STR_ARG(d.feed.file), why.text);
     if (rc < 0)
         return rc;
-    d.feed.order = (enum plan_feed_order)d.order;
-    d.feed.each_user = d.each ? d.each_word == 1 : d.feed.order == PLAN_FEED_UNIQUE;
-    d.feed.stop_at_end = d.end_word == 1;
-    if (d.feed.order == PLAN_FEED_UNIQUE && !d.feed.each_user)
-        return load_fail(l, d.each, "a unique row is kept by its user: \"user\"");
+    rc = finish_use(l, &d);
+    if (rc < 0)
+        return rc;
     rc = take_table(l, &table, &d);
     *ret = d.feed;
     return rc;

@@ -97,7 +97,7 @@ static bool is_json_number(struct str s)
 }
 
 /* What some reader of YAML takes for a number and JSON does not: 010, +1, .5, 1., 0x1F, 1_000,
- * .inf, 1:30. */
+ * .inf. */
 static bool is_doubtful_number(struct str s)
 {
     size_t i = s.len > 0 && (s.ptr[0] == '-' || s.ptr[0] == '+'), digits = 0, others = 0;
@@ -121,6 +121,19 @@ static bool is_doubtful_number(struct str s)
     return digits > 0 && others == 0 && points <= 1 && (rest.ptr[0] != '_');
 }
 
+/* Digits with colons between them, which YAML 1.1 takes for a number to the base of sixty. */
+static bool is_sexagesimal(struct str s)
+{
+    size_t colons = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        bool colon = s.ptr[i] == ':' && i > 0 && i + 1 < s.len;
+        colons += colon;
+        if (!colon && (s.ptr[i] < '0' || s.ptr[i] > '9'))
+            return false;
+    }
+    return colons > 0;
+}
+
 static int resolve_plain(struct build *b, struct node *n)
 {
     struct str s = n->text;
@@ -139,7 +152,7 @@ static int resolve_plain(struct build *b, struct node *n)
             "%s:%u: '%.*s' is true or false to some readers of YAML and a text to others: "
             "write true, false or \"%.*s\"",
             b->source, n->line, STR_ARG(s), STR_ARG(s));
-    } else if (is_doubtful_number(s)) {
+    } else if (is_doubtful_number(s) || is_sexagesimal(s)) {
         return err_set(
             b->err, -EINVAL,
             "%s:%u: '%.*s' is not the same to all readers of YAML: write the number as in "

@@ -82,11 +82,20 @@ static void make_variable(struct loader *l, struct load_name *known)
         known->index = (uint32_t)l->scope.variable_count++;
 }
 
+static bool is_column(const struct load_scope *s, struct str name)
+{
+    for (size_t i = 0; i < s->names.count; i++) {
+        if (s->known[i].is_column && str_eq(s->names.items[i].name, name))
+            return true;
+    }
+    return false;
+}
+
 static int check_new_name(struct loader *l, const struct node *n, struct str name)
 {
     if (!is_name(name))
         return bad_name(l, n, name);
-    if (find_generator(name) < GENERATORS)
+    if (find_generator(name) < GENERATORS && !is_column(&l->scope, name))
         return load_fail(l, n, "'%.*s' is the name of a generator and cannot be a variable's",
                          STR_ARG(name));
     return 0;
@@ -139,9 +148,7 @@ static int add_columns(struct loader *l, const struct node *n, uint32_t feed)
         struct str name = f->columns[i];
         if (!is_name(name)) /* a column that nobody can name is no harm */
             continue;
-        int rc = check_new_name(l, n, name);
-        if (rc == 0)
-            rc = intern(l, name, &known);
+        int rc = intern(l, name, &known);
         if (rc < 0)
             return rc;
         if (known->defined)
@@ -254,7 +261,8 @@ int load_source(struct loader *l, const struct node *n, struct str expression,
     struct plan_source *source = ARENA_NEW(l->memory, struct plan_source);
     if (!source)
         return -ENOMEM;
-    size_t generator = find_generator(name);
+    /* a file's columns are named by others: they win */
+    size_t generator = is_column(&l->scope, name) ? GENERATORS : find_generator(name);
     int rc;
     if (generator < GENERATORS)
         rc = read_generator(l, n, generator, arguments, source);

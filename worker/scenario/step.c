@@ -43,15 +43,6 @@ static int leave(struct loader *l, const struct node *n, struct step_list *list,
     return rc;
 }
 
-static const struct node *child_of(const struct node *object, const char *key)
-{
-    for (const struct node *n = object->first; n; n = n->next) {
-        if (str_eq(n->key, str_of(key)))
-            return n;
-    }
-    return NULL;
-}
-
 /* --- keys that are read later, in their order, by whoever reads the step --- */
 
 struct step_draft {
@@ -336,15 +327,37 @@ static int suggest_kind(struct loader *l, const struct node *n)
     return meant ? load_fail(l, n->first, "unknown key; did you mean '%s'?", meant) : 0;
 }
 
-static bool has_request(const struct node *n)
+static bool is_request(struct str key)
 {
     static const char *const actions[] = {"get",    "post", "put",     "patch",
                                           "delete", "head", "options", "request"};
-    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
-        if (child_of(n, actions[i]))
-            return true;
+    size_t i = 0;
+    while (i < sizeof actions / sizeof *actions && !str_eq(key, str_of(actions[i])))
+        i++;
+    return i < sizeof actions / sizeof *actions;
+}
+
+static size_t find_kind(struct str key)
+{
+    size_t i = 0;
+    while (i < KINDS && !str_eq(key, str_of(kinds[i].key)))
+        i++;
+    return i;
+}
+
+/* The key that says what the step does; NULL: none. Another one is an error. */
+static int find_action(struct loader *l, const struct node *n, const struct node **ret)
+{
+    *ret = NULL;
+    for (const struct node *child = n->first; child; child = child->next) {
+        if (!is_request(child->key) && find_kind(child->key) == KINDS)
+            continue;
+        if (*ret)
+            return load_fail(l, child, "a step does one thing, and this one has '%.*s' already",
+                             STR_ARG((*ret)->key));
+        *ret = child;
     }
-    return false;
+    return 0;
 }
 
 static int load_step(struct loader *l, const struct node *n, struct step_list *list)
@@ -353,12 +366,14 @@ static int load_step(struct loader *l, const struct node *n, struct step_list *l
     if (n->kind != NODE_OBJECT && n->kind != NODE_STRING)
         return load_fail(l, n, "a step must be an object or a path, not %s",
                          node_kind_name(n->kind));
-    bool request = n->kind == NODE_STRING || has_request(n);
-    for (size_t i = 0; !request && i < KINDS; i++) {
-        if (child_of(n, kinds[i].key))
-            return kinds[i].load(l, n, list);
-    }
-    int rc = request ? 0 : suggest_kind(l, n);
+    const struct node *action = NULL;
+    int rc = n->kind == NODE_OBJECT ? find_action(l, n, &action) : 0;
+    if (rc < 0)
+        return rc;
+    if (action && !is_request(action->key))
+        return kinds[find_kind(action->key)].load(l, n, list);
+    if (n->kind == NODE_OBJECT && !action)
+        rc = suggest_kind(l, n);
     if (rc == 0)
         rc = load_request(l, n, list->count_entries, &step.request);
     return rc ? rc : add_step(l, n, list, &step);

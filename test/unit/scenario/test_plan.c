@@ -392,6 +392,135 @@ static void test_out_of_memory(void **state)
     buf_done(&text);
 }
 
+/* The same for the whole language: the case with all of it, and YAML. */
+static void test_out_of_memory_for_everything(void **state)
+{
+    static const char *const folders[] = {"good-variables", "good-yaml", "good-blocks",
+                                          "good-feeds"};
+    static const char *const files[] = {"input.json", "input.yaml", "input.yaml", "input.yaml"};
+    (void)state;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[200];
+        (void)snprintf(path, sizeof path, "test/data/scenario/%s/%s", folders[i], files[i]);
+        unsigned long n = 0;
+        for (bool failed = true; failed;) {
+            struct plan *p = NULL;
+            struct err err = {0};
+            alloc_fail_at(++n);
+            int rc = plan_load_file(path, NULL, &p, &err);
+            failed = alloc_failed();
+            alloc_fail_at(0);
+            assert_int_equal(rc, failed ? -ENOMEM : 0);
+            assert_int_equal(err.code, rc);
+            assert_int_equal(p == NULL, failed);
+            plan_free(p);
+        }
+        assert_true(n > 5);
+    }
+}
+
+static void count_faults(void *context, const char *line)
+{
+    struct buf *all = context;
+    assert_int_equal(buf_printf(all, "%s\n", line), 0);
+}
+
+static void test_all_faults_are_told(void **state)
+{
+    static const char text[] = "users:\n"
+                               "  - name: A\n"
+                               "    tasks:\n"
+                               "      - steps:\n"
+                               "          - {get: /x, chek: 1}\n"
+                               "          - {pause: -1}\n"
+                               "          - {group: g, steps: [{sleep: 1}, /]}\n"
+                               "      - {steps: [/], weight: 0}\n"
+                               "  - {name: B, wait_time: x, tasks: [/]}\n"
+                               "  - {name: A, tasks: [/]}\n";
+    const char *path = "build/faults.yaml";
+    struct plan *p = NULL;
+    struct err err = {0};
+    struct buf all;
+    (void)state;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0 && fclose(f) == 0);
+    buf_init(&all, 10000);
+    assert_int_equal(plan_check_file(path, NULL, count_faults, &all, &p, &err), -EINVAL);
+    assert_null(p);
+    assert_string_equal(
+        buf_c(&all),
+        "build/faults.yaml:5: users[0].tasks[0].steps[0].chek: unknown key; did you mean 'check'?\n"
+        "build/faults.yaml:6: users[0].tasks[0].steps[1].pause: must be a number from 0 to "
+        "1000000, "
+        "not -1\n"
+        "build/faults.yaml:7: users[0].tasks[0].steps[2].steps[0].sleep: unknown key; did you mean "
+        "'pause'?\n"
+        "build/faults.yaml:8: users[0].tasks[1].weight: must be a whole number from 1 to 1000000, "
+        "not 0\n"
+        "build/faults.yaml:9: users[1].wait_time: must be seconds, or an object with one of "
+        "constant, between, constant_pacing, constant_throughput\n"
+        "build/faults.yaml:10: users[2].name: another user class has the same name\n");
+    buf_clear(&all);
+    assert_int_equal(plan_check_file("no/such.yaml", NULL, count_faults, &all, &p, NULL), -ENOENT);
+    assert_string_equal(buf_c(&all), "no/such.yaml: No such file or directory\n");
+    assert_int_equal(plan_check_file("examples/shop.json", NULL, count_faults, &all, &p, NULL), 0);
+    plan_free(p);
+    buf_done(&all);
+    (void)remove(path);
+}
+
+/* --- texts with variables --- */
+
+static void test_texts_become_pieces(void **state)
+{
+    (void)state;
+    struct plan *p =
+        load("{\"variables\": {\"a\": 1, \"b\": \"x\"}, \"tasks\": [{\"steps\": ["
+             "{\"post\": \"/p/${a}\", \"json\": {\"k\": \"v${b}\\\"\", \"n\": \"${a}\"},"
+             " \"headers\": {\"A\": \"1\", \"B\": \"$${a} ${b}\"}},"
+             "{\"post\": \"/\", \"form\": {\"q &\": [\"a b\", \"${b}\"]}}]}]}");
+    const struct plan_request *r = request(p, 0);
+    assert_true(r->has_variables);
+    assert_int_equal(r->url_text.piece_count, 1);
+    ASSERT_STR(r->url_text.pieces[0].before, "/p/");
+    assert_int_equal(r->url_text.pieces[0].value->kind, PLAN_SOURCE_VARIABLE);
+    ASSERT_STR(r->name, "/p/:a");
+    assert_int_equal(r->body_text.piece_count, 3);
+    ASSERT_STR(r->body_text.pieces[0].before, "{\"k\": \"v");
+    assert_int_equal(r->body_text.pieces[0].insert, PLAN_INSERT_JSON_TEXT);
+    ASSERT_STR(r->body_text.pieces[1].before, "\\\"\", \"n\": ");
+    assert_int_equal(r->body_text.pieces[1].insert, PLAN_INSERT_JSON_VALUE);
+    ASSERT_STR(r->body_text.pieces[2].before, "}");
+    assert_null(r->body_text.pieces[2].value);
+    assert_int_equal(r->header_texts[0].piece_count, 0);
+    assert_int_equal(r->header_texts[1].piece_count, 1);
+    ASSERT_STR(r->header_texts[1].pieces[0].before, "${a} ");
+    r = request(p, 1);
+    assert_int_equal(r->body_text.piece_count, 1);
+    ASSERT_STR(r->body_text.pieces[0].before, "q+%26=a+b&q+%26=");
+    assert_int_equal(r->body_text.pieces[0].insert, PLAN_INSERT_FORM);
+    assert_int_equal(p->variable_count, 2);
+    assert_int_equal(plan_variable_index(p, STR("b")), 1);
+    assert_int_equal(plan_variable_index(p, STR("c")), 2);
+    assert_true(p->variables[0].initial_json && !p->variables[1].initial_json);
+    plan_free(p);
+}
+
+static void test_a_request_without_variables_is_ready(void **state)
+{
+    (void)state;
+    struct plan *p = load("{\"tasks\": [{\"steps\": [{\"post\": \"/a $${x}\", \"body\": "
+                          "\"$${y} $5\", \"query\": {\"a\": \"1 2\"}}]}]}");
+    const struct plan_request *r = request(p, 0);
+    assert_false(r->has_variables);
+    assert_null(r->header_texts);
+    ASSERT_STR(r->url, "/a%20$%7Bx%7D?a=1+2");
+    ASSERT_STR(r->body, "${y} $5");
+    assert_false(p->has_values);
+    plan_free(p);
+}
+
 static void test_out_of_memory_for_a_url_and_a_file(void **state)
 {
     (void)state;
@@ -453,6 +582,10 @@ int main(void)
         cmocka_unit_test(test_url_that_is_none),
         cmocka_unit_test(test_url_too_long),
         cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_out_of_memory_for_everything),
+        cmocka_unit_test(test_all_faults_are_told),
+        cmocka_unit_test(test_texts_become_pieces),
+        cmocka_unit_test(test_a_request_without_variables_is_ready),
         cmocka_unit_test(test_out_of_memory_for_a_url_and_a_file),
         cmocka_unit_test(test_out_of_memory_for_a_description),
     };
