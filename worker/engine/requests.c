@@ -69,9 +69,10 @@ static void record_times(struct user *u, uint32_t slot, const struct http_result
 /* The plan's entry, or the one of the name that the request got. False: no memory for it. */
 static bool slot_of(const struct user *u, const struct plan_request *request, uint32_t *ret)
 {
-    *ret = request->entry;
-    if (*ret != PLAN_NO_ENTRY)
+    if (request->entry != PLAN_NO_ENTRY) {
+        *ret = u->shard->slots[request->entry];
         return true;
+    }
     struct str name = u->made ? u->made->name : request->name;
     return stats_slot(u->shard->stats, request->method, name, ret) == 0;
 }
@@ -113,18 +114,19 @@ void requests_record_group(struct user *u, uint32_t entry, uint64_t took_us, boo
                            uint64_t now_us)
 {
     struct shard *s = u->shard;
+    uint32_t slot = s->slots[entry];
     const struct stats_sample sample = {
         .response_time_us = took_us,
         .wall_s = (double)now_us / 1e6 + s->wall_offset_s,
     };
-    stats_record(s->stats, entry, &sample);
+    stats_record(s->stats, slot, &sample);
     s->counters.started++;
     if (!failed) {
         s->counters.succeeded++;
         return;
     }
     s->counters.failed++;
-    stats_record_error(s->stats, entry, STR("a request of the group failed"), sample.wall_s);
+    stats_record_error(s->stats, slot, STR("a request of the group failed"), sample.wall_s);
 }
 
 /* --- sending -------------------------------------------------------------------------------- */

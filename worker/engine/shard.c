@@ -113,12 +113,33 @@ static void hand_over(struct shard *s)
     s->dirty = true;
 }
 
-static void read_mail(struct shard *s)
+static void tell(struct shard *s)
 {
     struct shard_mailbox *mail = &s->mail;
-    struct binding *old = NULL;
-    struct arrivals *arrivals = NULL;
-    uint32_t *targets = NULL;
+    bool done = s->to_start_total == 0 && s->ending.count == 0;
+    if (done)
+        s->order_done = s->order_number;
+    pthread_mutex_lock(&mail->lock);
+    mail->report = (struct shard_report){
+        .order_done = s->order_done,
+        .stats_done = s->stats_done,
+        .stopped_run = s->stopped_run,
+        .counters = s->counters,
+        .http_counters = s->http_counters,
+        .cpu_pct = s->cpu_pct,
+        .loop_lag_ms = s->loop_lag_ms,
+    };
+    memcpy(mail->running, s->running, s->plan->class_count * sizeof *mail->running);
+    pthread_mutex_unlock(&mail->lock);
+    ring(mail->wake_engine_fd);
+    s->dirty = false;
+}
+
+/* Samples that are asked for go out before an order is looked at: ending thousands of users takes
+ * longer than a master that said quit will listen. */
+static void read_stats_mail(struct shard *s)
+{
+    struct shard_mailbox *mail = &s->mail;
     pthread_mutex_lock(&mail->lock);
     s->stats_wanted = mail->stats_wanted;
     s->quit = mail->quit;
@@ -126,6 +147,19 @@ static void read_mail(struct shard *s)
         s->empty = mail->empty;
         mail->empty = NULL;
     }
+    pthread_mutex_unlock(&mail->lock);
+    hand_over(s);
+    if (s->dirty)
+        tell(s);
+}
+
+static void read_order(struct shard *s)
+{
+    struct shard_mailbox *mail = &s->mail;
+    struct binding *old = NULL;
+    struct arrivals *arrivals = NULL;
+    uint32_t *targets = NULL;
+    pthread_mutex_lock(&mail->lock);
     if (mail->order_is_new) {
         targets = mail->order.targets;
         old = s->binding;
@@ -148,7 +182,6 @@ static void read_mail(struct shard *s)
         s->dirty = true; /* also when there was nothing to do */
     }
     free(targets);
-    hand_over(s);
 }
 
 static void mail_ready(struct loop_source *source, uint32_t events, uint64_t now_us)
@@ -159,29 +192,8 @@ static void mail_ready(struct loop_source *source, uint32_t events, uint64_t now
     (void)now_us;
     if (read(s->mail.wake_shard_fd, &count, sizeof count) < 0)
         return; /* nothing there after all */
-    read_mail(s);
-}
-
-static void tell(struct shard *s)
-{
-    struct shard_mailbox *mail = &s->mail;
-    bool done = s->to_start_total == 0 && s->ending.count == 0;
-    if (done)
-        s->order_done = s->order_number;
-    pthread_mutex_lock(&mail->lock);
-    mail->report = (struct shard_report){
-        .order_done = s->order_done,
-        .stats_done = s->stats_done,
-        .stopped_run = s->stopped_run,
-        .counters = s->counters,
-        .http_counters = s->http_counters,
-        .cpu_pct = s->cpu_pct,
-        .loop_lag_ms = s->loop_lag_ms,
-    };
-    memcpy(mail->running, s->running, s->plan->class_count * sizeof *mail->running);
-    pthread_mutex_unlock(&mail->lock);
-    ring(mail->wake_engine_fd);
-    s->dirty = false;
+    read_stats_mail(s);
+    read_order(s);
 }
 
 /* --- the loop ------------------------------------------------------------------------------- */
@@ -305,13 +317,16 @@ static void *shard_main(void *arg)
 static int new_sets(struct shard *s, struct stats_limits limits)
 {
     struct stats **sets[] = {&s->stats, &s->empty};
+    s->slots = calloc(s->plan->entry_count ? s->plan->entry_count : 1, sizeof *s->slots);
+    if (!s->slots)
+        return -ENOMEM;
     for (size_t i = 0; i < 2; i++) {
         int rc = stats_new(limits, clock_wall_s(), sets[i]);
-        /* the same entries in the same order: a plan's entry is its slot in both sets */
-        for (size_t e = 0; rc == 0 && e < s->plan->entry_count; e++) {
-            uint32_t slot;
-            rc = stats_slot(*sets[i], s->plan->entries[e].method, s->plan->entries[e].name, &slot);
-        }
+        /* the same names in the same order get the same slots in both sets; those beyond the limit
+         * share "(other)", so an entry's number is not its slot */
+        for (size_t e = 0; rc == 0 && e < s->plan->entry_count; e++)
+            rc = stats_slot(*sets[i], s->plan->entries[e].method, s->plan->entries[e].name,
+                            &s->slots[e]);
         if (rc < 0)
             return rc;
     }
@@ -420,6 +435,7 @@ void shard_done(struct shard *s)
     free(s->mail.running);
     free(s->running);
     free(s->to_start);
+    free(s->slots);
     free(s->users);
     buf_done(&s->cookie_header);
     pthread_mutex_destroy(&s->mail.lock);

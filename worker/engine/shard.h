@@ -106,6 +106,7 @@ struct shard {
     struct http_engine *http;
     struct rng rng;
     struct stats *stats;     /* being filled */
+    uint32_t *slots;         /* of the plan's entries, the same in both sets */
     struct stats *empty;     /* to be filled next; NULL while the engine has it */
     uint64_t now_us;         /* of this turn of the loop */
     double wall_offset_s;    /* wall clock minus monotonic clock */

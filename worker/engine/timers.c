@@ -140,8 +140,21 @@ static void deal_out(struct timers *w, int level)
     }
 }
 
+/* What is left of a tick's timers comes first in the next tick. */
+static void put_back(struct timers *w, struct timer *list)
+{
+    unsigned slot = (unsigned)w->tick & SLOT_MASK;
+    struct timer *head = &w->slots[0][slot];
+    list->prev->next = head->next;
+    head->next->prev = list->prev;
+    head->next = list->next;
+    list->next->prev = head;
+    w->used[0][slot / 64] |= (uint64_t)1 << (slot % 64);
+}
+
 void timers_run(struct timers *w, uint64_t now_us, void *context)
 {
+    unsigned left = TIMERS_A_RUN;
     uint64_t target = now_us >> TIMERS_TICK_SHIFT;
     while (w->tick <= target) {
         unsigned slot = (unsigned)w->tick & SLOT_MASK;
@@ -154,6 +167,10 @@ void timers_run(struct timers *w, uint64_t now_us, void *context)
         w->tick++; /* what a callback sets goes behind this tick */
         while (due.next != &due) {
             struct timer *t = due.next;
+            if (left-- == 0) {
+                put_back(w, &due);
+                return;
+            }
             link_out(t);
             w->count--;
             t->fire(t, context, now_us);

@@ -12,6 +12,8 @@
 #define TIMERS_SLOTS      256 /* a level */
 #define TIMERS_LEVELS     4   /* 2^32 ticks: 3 days; what lies beyond waits in the last slot */
 
+#define TIMERS_A_RUN 1024 /* fired at most in one run: the loop has other work too */
+
 struct timer {
     struct timer *next; /* NULL: not set */
     struct timer *prev;
@@ -41,7 +43,8 @@ void timers_cancel(struct timers *w, struct timer *t); /* one that is not set is
  * far away needs a call or two in between. */
 uint64_t timers_next_us(const struct timers *w);
 
-/* Fire all that are due, in the order of their ticks. A callback may set and cancel any timer; one
+/* Fire what is due, in the order of the ticks, at most TIMERS_A_RUN timers; when more are due,
+ * timers_next_us is past. A callback may set and cancel any timer; one
  * set to a time that is past fires in the next call at the earliest. */
 void timers_run(struct timers *w, uint64_t now_us, void *context);
 

@@ -162,6 +162,30 @@ static void test_many_random_timers_fire_in_order_of_ticks(void **state)
     free(w);
 }
 
+static void test_a_flood_is_fired_in_portions(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 * TIMERS_A_RUN + 5 };
+    struct timers *w = malloc(sizeof *w);
+    struct item *items = calloc(COUNT, sizeof *items);
+    assert_non_null(w);
+    assert_non_null(items);
+    timers_init(w, 0);
+    for (int i = 0; i < COUNT; i++) {
+        items[i].timer.fire = fire;
+        timers_set(w, &items[i].timer, 250 * TICK + (uint64_t)(i % 3) * 3 * TICK);
+    }
+    for (int run = 1; run <= 4; run++) {
+        assert_true(timers_next_us(w) <= 1000 * TICK);
+        timers_run(w, 1000 * TICK, w);
+        assert_int_equal(w->count, run < 4 ? COUNT - run * TIMERS_A_RUN : 0);
+    }
+    for (int i = 0; i < COUNT; i++)
+        assert_int_equal(items[i].fired, 1);
+    free(items);
+    free(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +193,7 @@ int main(void)
         cmocka_unit_test(test_cancelled_timer_does_not_fire),
         cmocka_unit_test(test_moved_timer_fires_once_at_its_new_time),
         cmocka_unit_test(test_timer_set_to_the_past_in_its_callback_waits_for_the_next_run),
+        cmocka_unit_test(test_a_flood_is_fired_in_portions),
         cmocka_unit_test(test_many_random_timers_fire_in_order_of_ticks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
