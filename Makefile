@@ -274,7 +274,7 @@ all: $(BUILD)/cicada $(BUILD)/libcicada.a $(BUILD)/$(SONAME)
 libs: $(LIBS)
 
 help:
-	@sed -n '2,3s/^# //p' Makefile
+	@sed -n '1,2s/^# //p' Makefile
 
 $(BUILD)/%.o: %.c VERSION Makefile
 	$(call say,CC,$<)

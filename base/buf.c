@@ -97,7 +97,14 @@ char *buf_take(struct buf *b)
 int buf_read_file(struct buf *b, const char *path, struct err *err)
 {
     int rc = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* without O_NONBLOCK a pipe that nobody writes to would hold us at the open */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0 && fcntl(fd, F_SETFL, 0) < 0) {
+        int error = errno;
+        (void)close(fd); /* only opened */
+        fd = -1;
+        errno = error;
+    }
     if (fd < 0) {
         rc = -errno;
         return err_set(err, rc, "%s: %s", path, strerror(-rc));

@@ -10,6 +10,7 @@
 #include "worker/cli/flags.h"
 #include "worker/report/leader.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -555,6 +556,11 @@ static int check_scenario(struct parse *p)
             NULL; /* a URL on the command line wins over what a file or variable says */
         return 0;
     }
+    if (!o->scenario_file && o->user_classes.count > 0)
+        return err_set(p->err, -EINVAL,
+                       "nothing to run: '%s' is taken for a user class; a scenario file needs -f "
+                       "before it, a URL its http://",
+                       o->user_classes.items[0].ptr);
     if (!o->scenario_file)
         return err_set(p->err, -EINVAL, "nothing to run: give a scenario file (-f FILE) or a URL");
     if (str_eq(file, STR("-")))
@@ -607,6 +613,31 @@ static int check_report(struct parse *p)
     return check_facts(p);
 }
 
+/* "http://host:5557" and "host:5557" would be looked up as names, for as long as a master is waited
+ * for. */
+static int check_addresses(struct parse *p)
+{
+    struct options *o = p->o;
+    struct str host = str_of(o->master_host);
+    uint64_t port;
+    size_t colon = str_find(host, ':');
+    if (str_find_str(host, STR("://")) < host.len ||
+        (colon < host.len &&
+         num_parse_u64(str_sub(host, colon + 1, host.len), UINT16_MAX, &port) == 0))
+        return err_set(p->err, -EINVAL,
+                       "--master-host: give the name or address alone, and the port by "
+                       "--master-port, not '%s'",
+                       o->master_host);
+    for (size_t i = 0; i < o->source_addresses.count; i++) {
+        struct in6_addr any;
+        const char *text = o->source_addresses.items[i].ptr;
+        if (inet_pton(AF_INET, text, &any) != 1 && inet_pton(AF_INET6, text, &any) != 1)
+            return err_set(p->err, -EINVAL, "--source-address: '%s' is no IPv4 or IPv6 address",
+                           text);
+    }
+    return 0;
+}
+
 static int check(struct parse *p)
 {
     struct options *o = p->o;
@@ -616,6 +647,9 @@ static int check(struct parse *p)
                        "--master-host) to attach to a Locust master; --help tells more");
     if (!o->master_host)
         return err_set(p->err, -EINVAL, "--master-host: must not be empty");
+    int rc = check_addresses(p);
+    if (rc < 0)
+        return rc;
     if (!o->engine)
         return err_set(p->err, -EINVAL, "--engine: must not be empty");
     if (strcmp(o->engine, "auto") != 0 && strcmp(o->engine, "fast") != 0 &&
@@ -626,7 +660,7 @@ static int check(struct parse *p)
         o->threads = o->processes;
     if (o->csv_full_history && !o->csv_prefix && !o->worker)
         return err_set(p->err, -EINVAL, "'--csv-full-history' requires '--csv'.");
-    int rc = check_scenario(p);
+    rc = check_scenario(p);
     return rc < 0 ? rc : tell(p);
 }
 
