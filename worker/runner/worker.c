@@ -611,6 +611,17 @@ static int begin(struct worker *w, struct err *err)
     return rc < 0 ? err_set(err, rc, "cannot start the worker: %s", strerror(-rc)) : 0;
 }
 
+/* What came in when the master listened no more: it is in our own files only. */
+static void tell_undelivered(struct worker *w)
+{
+    unsigned long long count = 0;
+    take_samples(w);
+    for (uint32_t i = 0; i < stats_entry_count(w->samples.unsent); i++)
+        count += stats_entry_at(w->samples.unsent, i)->num_requests;
+    if (count > 0)
+        log_warning("%llu requests ended too late to be told to the master", count);
+}
+
 static void tell_requests(struct worker *w)
 {
     struct engine_status s;
@@ -682,6 +693,7 @@ int worker_run(const struct worker_options *options, const struct plan *plan, in
         if (rc < 0)
             (void)err_set(err, rc, "epoll: %s", strerror(-rc));
         tell_requests(w);
+        tell_undelivered(w);
         if (w->exit_code < 128) /* a second signal waits for nothing */
             push_metrics(w);
     }
