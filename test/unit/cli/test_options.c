@@ -471,9 +471,66 @@ static void test_out_of_memory_travels_up(void **state)
     options_done(&o);
 }
 
+static void test_flags_of_the_report(void **state)
+{
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("--worker -f x.json --report=", "", "", &o, &err), 0);
+    assert_string_equal(o.report, "auto");
+    assert_string_equal(o.telemetry_profile, "substrate");
+    assert_true(o.actors_per_user == 1 && o.telemetry_lag_s == OPTIONS_OWN_LAG);
+    assert_false(o.cluster_facts || o.no_cluster_facts);
+    options_done(&o);
+    assert_int_equal(parse("--worker -f x.json --prometheus-header A:1 --actors-per-user 2.5 "
+                           "--telemetry-lag 1m10s --prometheus-header B:2",
+                           "CICADA_TELEMETRY_VAR=[pools=a,pods=b] CICADA_REPORT=never",
+                           "prometheus-url = http://h/p\nreport = always", &o, &err),
+                     0);
+    check_list(&o.prometheus_headers, "<A:1><B:2>");
+    check_list(&o.telemetry_vars, "<pools=a><pods=b>");
+    assert_true(o.actors_per_user == 2.5 && o.telemetry_lag_s == 70);
+    assert_string_equal(o.prometheus_url, "http://h/p");
+    assert_string_equal(o.report, "never");
+    options_done(&o);
+}
+
+/* Of the flag and its opposite the weightier layer's counts. */
+static void test_cluster_facts_on_and_off(void **state)
+{
+    static const struct {
+        const char *line, *env, *file;
+        bool on, off, fails;
+    } cases[] = {
+        {"--cluster-facts", "CICADA_NO_CLUSTER_FACTS=1", "", true, false, false},
+        {"--no-cluster-facts", "CICADA_CLUSTER_FACTS=1", "", false, true, false},
+        {"--no-cluster-facts", "", "cluster-facts = true", false, true, false},
+        {"", "CICADA_CLUSTER_FACTS=true", "no-cluster-facts = true", true, false, false},
+        {"", "CICADA_CLUSTER_FACTS=false", "", false, false, false},
+        {"--cluster-facts --no-cluster-facts", "", "", false, false, true},
+        {"", "CICADA_CLUSTER_FACTS=1 CICADA_NO_CLUSTER_FACTS=1", "", false, false, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char line[256];
+        struct options o;
+        struct err err;
+        (void)snprintf(line, sizeof line, "--worker -f x.json%s%s", cases[i].line[0] ? " " : "",
+                       cases[i].line); /* fits */
+        print_message("%s %s %s\n", cases[i].line, cases[i].env, cases[i].file);
+        int rc = parse(line, cases[i].env, cases[i].file, &o, &err);
+        assert_int_equal(rc, cases[i].fails ? -EINVAL : 0);
+        assert_int_equal(o.cluster_facts, cases[i].on);
+        assert_int_equal(o.no_cluster_facts, cases[i].off);
+        options_done(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flags_of_the_report),
+        cmocka_unit_test(test_cluster_facts_on_and_off),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_lists),

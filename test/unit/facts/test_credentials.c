@@ -232,9 +232,37 @@ static int remove_dir(void **state)
     return rmdir(dir);
 }
 
+static void test_what_is_at_hand(void **state)
+{
+    (void)state;
+    struct credentials_options o = {.service_account_dir = dir, .home = in_dir("home")};
+    (void)unlink(in_dir("token")); /* of a test before this one */
+    assert_false(credentials_at_hand(&o));
+    o.kubeconfig = "";
+    assert_false(credentials_at_hand(&o));
+    o.kubeconfig = "/nowhere"; /* named by somebody who means it */
+    assert_true(credentials_at_hand(&o));
+    o.kubeconfig = NULL;
+    write_file("token", "x");
+    assert_false(credentials_at_hand(&o)); /* a folder alone is no pod */
+    o.service_host = "10.0.0.1";
+    o.service_port = "443";
+    assert_true(credentials_at_hand(&o));
+    o.service_host = NULL;
+    assert_int_equal(mkdir(in_dir("home"), 0700), 0);
+    assert_int_equal(mkdir(in_dir("home/.kube"), 0700), 0);
+    assert_false(credentials_at_hand(&o));
+    write_file("home/.kube/config", "");
+    assert_true(credentials_at_hand(&o));
+    assert_int_equal(unlink(in_dir("home/.kube/config")), 0);
+    assert_int_equal(rmdir(in_dir("home/.kube")), 0);
+    assert_int_equal(rmdir(in_dir("home")), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_at_hand),
         cmocka_unit_test(test_service_account),
         cmocka_unit_test(test_kubeconfig_comes_second),
         cmocka_unit_test(test_home),
