@@ -60,6 +60,7 @@ def ratio_targets():
         yield Target("cpu_%d/locust_http" % users, "… / Locust's HttpUser", 1 / 60, cpu_ratio(shape, "locust-http"),
                      digits=4)
     yield Target("cpu_10k/wrk", "CPU a request, 10 KiB, 100 users: cicada / wrk", 0.85, cpu_ratio("body 100", "wrk"))
+    yield Target("cpu_10k_raw/wrk", "… the raw program / wrk: what can be had", 0.85, cpu_ratio("body 100", "wrk", "raw"))
     yield Target("cpu_tls/wrk", "CPU a request, TLS 1.3, 100 users: cicada / wrk", 1.0, cpu_ratio("tls 100", "wrk"))
     yield Target("rate_100/wrk", "requests a second of a whole core, 100 users: cicada / wrk", 1.2,
                  core_rate_ratio("cicada", "wrk"), at_least=True)
