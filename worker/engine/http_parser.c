@@ -123,26 +123,38 @@ static inline struct str trim_blanks(struct str s)
     return s;
 }
 
+/* False: it is no number, or too large. */
+static inline bool take_length(struct framing *f, struct str text)
+{
+    uint64_t n = 0;
+    if (text.len == 0 || text.len > 19)
+        return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_digit(text.ptr[i]))
+            return false;
+        n = n * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    if (n > INT64_MAX || (f->has_length && n != f->length))
+        return false;
+    f->has_length = true;
+    f->length = n;
+    return true;
+}
+
 /* One length, or the same one several times (RFC 9112 6.3). */
-static bool read_length(struct framing *f, struct str value)
+static bool read_lengths(struct framing *f, struct str value)
 {
     struct str rest = value, part;
     while (str_next(&rest, ',', &part)) {
-        uint64_t n = 0;
-        part = trim_blanks(part);
-        if (part.len == 0 || part.len > 19)
+        if (!take_length(f, trim_blanks(part)))
             return false;
-        for (size_t i = 0; i < part.len; i++) {
-            if (!is_digit(part.ptr[i]))
-                return false;
-            n = n * 10 + (uint64_t)(part.ptr[i] - '0');
-        }
-        if (n > INT64_MAX || (f->has_length && n != f->length))
-            return false;
-        f->has_length = true;
-        f->length = n;
     }
     return f->has_length;
+}
+
+static inline bool read_length(struct framing *f, struct str value)
+{
+    return take_length(f, value) || read_lengths(f, value);
 }
 
 /* Chunked, once. Others are sent only to those who ask for them (RFC 9112 7.4), but for the one of
@@ -168,6 +180,10 @@ static bool read_coding(struct framing *f, struct str value)
 static void read_connection(struct framing *f, struct str value)
 {
     struct str rest = value, part;
+    if (str_eq(value, STR("keep-alive"))) { /* what nearly all say */
+        f->keep = true;
+        return;
+    }
     while (str_next(&rest, ',', &part)) {
         part = trim_blanks(part);
         if (str_eq_nocase(part, STR("close")))
