@@ -577,8 +577,7 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
     c->sent = false;
     c->failure = c->not_sent = HTTP_FAILURE_NONE;
     c->error[0] = '\0';
-    if (!http_response_begin(&c->response, call, &c->engine->setup))
-        return HTTP_FAILURE_MEMORY;
+    http_response_begin(&c->response, call, &c->engine->setup);
     http_parser_begin(&c->parser, c->no_body);
     if (curl_multi_add_handle(c->engine->multi, c->easy) != CURLM_OK)
         return HTTP_FAILURE_MEMORY;
@@ -674,7 +673,10 @@ static bool take(struct http_client *c, struct str bytes)
  * and for the first one that is a line of the response before, freed long ago. */
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *client)
 {
-    return take(client, (struct str){bytes, one * n}) ? one * n : 0;
+    struct http_client *c = client;
+    bool goes_on = take(c, (struct str){bytes, one * n});
+    http_response_settle(&c->response); /* the bytes are curl's */
+    return goes_on ? one * n : 0;
 }
 
 /* One local address a client, in turn. */

@@ -111,7 +111,7 @@ struct http_engine {
     size_t source_count;
     size_t next_source;
     struct connection *graveyard; /* an event of this turn may still point to one */
-    char buffer[READ_BYTES];
+    char buffer[READ_BYTES + 1]; /* and a NUL behind a body */
 };
 
 /* --- phases --------------------------------------------------------------------------------- */
@@ -573,6 +573,8 @@ static bool parse(struct connection *c, struct str input, uint64_t now_us)
             fail(c, failure, now_us);
             return false;
         case HTTP_EVENT_DONE:
+            if (c->ssl) /* looks whether there is more, into the same buffer */
+                http_response_settle(&client->response);
             if (input.len > 0 || unsent(c).len > 0 || speaks_on(c))
                 c->parser.keep_alive = false; /* out of step */
             succeed(c);
@@ -581,6 +583,7 @@ static bool parse(struct connection *c, struct str input, uint64_t now_us)
             fail(c, c->parser.failure, now_us);
             return false;
         case HTTP_EVENT_MORE:
+            http_response_settle(&client->response);
             return true;
         }
     }
@@ -797,8 +800,7 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
         return HTTP_FAILURE_MEMORY;
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
-    if (!http_response_begin(&client->response, call, &client->engine->setup))
-        return HTTP_FAILURE_MEMORY;
+    http_response_begin(&client->response, call, &client->engine->setup);
     if ((client->lead || cookies.len) && make_lead(client, cookies) < 0)
         return HTTP_FAILURE_MEMORY;
     client->busy = c;

@@ -14,9 +14,6 @@ struct http_kept *http_kept_take(struct http_keeper *keeper, const struct http_c
         return NULL;
     }
     k->keeper = keeper;
-    k->wants_head = call->wants_head;
-    k->wants_body_bytes = call->wants_body_bytes;
-    k->cut = false;
     k->head.max = HTTP_PARSER_MAX_HEAD_BYTES;
     k->body.max = call->wants_body_bytes;
     buf_clear(&k->head);
@@ -54,19 +51,4 @@ void http_keeper_done(struct http_keeper *keeper)
         free_kept(k);
     }
     keeper->spare_count = 0;
-}
-
-void http_kept_head(struct http_kept *k, struct str head)
-{
-    if (k->wants_head && buf_add(&k->head, head) < 0)
-        k->cut = true;
-}
-
-void http_kept_body(struct http_kept *k, struct str bytes)
-{
-    size_t room = k->wants_body_bytes - k->body.len;
-    if (k->wants_body_bytes == 0 || k->cut)
-        return;
-    if (bytes.len > room || buf_add(&k->body, bytes) < 0)
-        k->cut = true;
 }

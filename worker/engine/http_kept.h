@@ -1,5 +1,4 @@
-/* What is kept of a response for those who asked: its head and the beginning of its body. The
- * buffers belong to the shard and go from one response to the next, so that a user that waits has
+/* Copies of what is wanted of a response: its head and the beginning of its body. The buffers belong to the shard and go from one response to the next, so that a user that waits has
  * none. The shard's thread only. */
 #ifndef CICADA_WORKER_ENGINE_HTTP_KEPT_H
 #define CICADA_WORKER_ENGINE_HTTP_KEPT_H
@@ -18,10 +17,7 @@ struct http_keeper {
 struct http_kept {
     struct http_kept *next;
     struct http_keeper *keeper;
-    bool wants_head;
-    size_t wants_body_bytes;
     struct buf head, body;
-    bool cut; /* not all of the body that was wanted is there */
 };
 
 /* NULL: no memory. */
@@ -29,8 +25,5 @@ struct http_kept *http_kept_take(struct http_keeper *keeper, const struct http_c
 /* NULL is nothing. */
 void http_kept_release(struct http_kept *k);
 void http_keeper_done(struct http_keeper *keeper);
-
-void http_kept_head(struct http_kept *k, struct str head);
-void http_kept_body(struct http_kept *k, struct str bytes);
 
 #endif
