@@ -193,16 +193,16 @@ bool engine_stuck(struct engine *e, uint64_t now_us, struct err *ret)
         struct watch *w = &e->watches[i];
         struct shard *s = &e->shards[i];
         unsigned turns = atomic_load_explicit(&s->turns, memory_order_relaxed);
-        uint64_t running = atomic_load_explicit(&s->native->running, memory_order_relaxed);
         char what[ERR_TEXT_BYTES / 2];
-        if (turns != w->turns || !running || w->since_us == 0) {
+        if (turns != w->turns || w->since_us == 0) {
             *w = (struct watch){.turns = turns, .since_us = now_us};
             continue;
         }
         if (w->told || now_us - w->since_us < ENGINE_STUCK_US)
             continue;
+        if (!native_running_text(s->native, what, sizeof what))
+            continue;
         w->told = true;
-        native_running_text(e->plan, running, what, sizeof what);
         *ret = (struct err){0};
         (void)err_set(ret, -EBUSY,
                       "%s: has not waited for %u s: its thread's other users stand still", what,

@@ -35,6 +35,12 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#if defined(WITH_ASAN) || defined(WITH_TSAN)
+#define KEEPS_FRAME 0
+#else
+#define KEEPS_FRAME 1
+#endif
+
 #define PAGE_BYTES  4096u
 #define COLORS      16u
 #define COLOR_BYTES 192u
@@ -49,6 +55,7 @@ struct fiber {
     size_t stack_bytes;
     bool guarded;
     bool ended;
+    bool framed;        /* it waits in run for another entry */
     struct fiber *next; /* among the pool's free ones */
 #ifdef WITH_ASAN
     void *fake_stack;
@@ -240,12 +247,16 @@ static void leave(struct fiber *f)
     after_entering(f, fake_stack);
 }
 
+/* An ended fiber waits for its next entry, but for the sanitizers, who want a new stack each time.
+ */
 static void run(struct fiber *f)
 {
-    after_entering(f, NULL);
-    f->entry(f->arg);
-    f->ended = true;
-    leave(f);
+    do {
+        after_entering(f, NULL);
+        f->entry(f->arg);
+        f->ended = true;
+        leave(f);
+    } while (KEEPS_FRAME);
     __builtin_trap(); /* nobody resumes an ended fiber */
 }
 
@@ -309,7 +320,7 @@ static void lay_out(struct fiber_pool *pool, struct slab *s)
     }
 }
 
-static int grow(struct fiber_pool *pool)
+static __attribute__((noinline)) int grow(struct fiber_pool *pool)
 {
     struct slab *s = calloc(1, sizeof *s);
     if (!s)
@@ -328,6 +339,14 @@ static int grow(struct fiber_pool *pool)
     return 0;
 }
 
+static __attribute__((noinline)) void frame(struct fiber *f)
+{
+    size_t color = ((uintptr_t)f->stack / FIBER_STACK_BYTES) % COLORS * COLOR_BYTES;
+    if (!f->guarded)
+        *(uint64_t *)(void *)f->stack = MARK; /* a page more, where there is no guard */
+    f->sp = first_frame(f->stack + f->stack_bytes - color, f, run);
+}
+
 int fiber_new(struct fiber_pool *pool, void (*entry)(void *arg), void *arg, struct fiber **ret)
 {
     int rc = pool->unused ? 0 : grow(pool);
@@ -338,10 +357,8 @@ int fiber_new(struct fiber_pool *pool, void (*entry)(void *arg), void *arg, stru
     f->entry = entry;
     f->arg = arg;
     f->ended = false;
-    size_t color = ((uintptr_t)f->stack / FIBER_STACK_BYTES) % COLORS * COLOR_BYTES;
-    if (!f->guarded)
-        *(uint64_t *)(void *)f->stack = MARK; /* a page more, where there is no guard */
-    f->sp = first_frame(f->stack + f->stack_bytes - color, f, run);
+    if (!f->framed)
+        frame(f);
 #ifdef WITH_TSAN
     f->tsan = __tsan_create_fiber(0);
 #endif
@@ -360,6 +377,7 @@ void fiber_free(struct fiber_pool *pool, struct fiber *f)
 #ifdef WITH_TSAN
     __tsan_destroy_fiber(f->tsan);
 #endif
+    f->framed = KEEPS_FRAME && f->ended;
     f->next = pool->unused;
     pool->unused = f;
 }

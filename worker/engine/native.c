@@ -21,7 +21,8 @@ struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_
     if (!s)
         return NULL;
     s->run = run;
-    atomic_init(&s->running, 0);
+    atomic_init(&s->class, NULL);
+    atomic_init(&s->task, NULL);
     s->calls = native_calls_new(ops);
     s->crash_stack = malloc(CRASH_STACK_BYTES);
     if (s->calls && s->crash_stack && fiber_pool_new(&s->fibers) == 0)
@@ -58,40 +59,26 @@ void native_shard_free(struct native_shard *s)
 
 /* --- what runs ------------------------------------------------------------------------------ */
 
-/* The class above, 1 and the task's number below: those before and after all tasks come last. */
-static uint64_t running_now(const struct user *u)
+bool native_running_text(const struct native_shard *s, char *ret, size_t size)
 {
-    const struct plan_class *class = &u->shard->plan->classes[u->class];
-    size_t task = u->task == &class->on_start  ? class->task_count
-                  : u->task == &class->on_stop ? class->task_count + 1
-                                               : (size_t)(u->task - class->tasks);
-    return (uint64_t)u->class << 32 | (uint32_t)(task + 1);
-}
-
-void native_running_text(const struct plan *plan, uint64_t running, char *ret, size_t size)
-{
-    const struct plan_class *class = &plan->classes[running >> 32];
-    size_t task = (uint32_t)running - 1;
-    struct str name = task < class->task_count    ? class->tasks[task].name
-                      : task == class->task_count ? STR("on_start")
-                                                  : STR("on_stop");
+    const struct plan_task *task = atomic_load_explicit(&s->task, memory_order_relaxed);
+    const struct plan_class *class = atomic_load_explicit(&s->class, memory_order_relaxed);
+    if (!task || !class)
+        return false;
     (void)snprintf(ret, size, "user class '%.*s', task '%.*s'", STR_ARG(class->name),
-                   STR_ARG(name)); /* a name that is too long is cut */
+                   STR_ARG(task->name)); /* a name that is too long is cut */
+    return true;
 }
 
 /* Let the task run until it waits, or ends: false. */
 static bool resume(struct cicada_user *n)
 {
-    struct native_shard *s = n->user->shard->native;
-    atomic_store_explicit(&s->running, running_now(n->user), memory_order_relaxed);
+    const struct user *u = n->user;
+    struct native_shard *s = u->shard->native;
+    atomic_store_explicit(&s->class, n->class, memory_order_relaxed);
+    atomic_store_explicit(&s->task, u->task, memory_order_relaxed);
     bool parked = fiber_resume(n->fiber);
-    if (__builtin_expect(fiber_overflowed(n->fiber), 0)) {
-        char what[512];
-        native_running_text(n->user->shard->plan, running_now(n->user), what, sizeof what);
-        log_line(LOG_CRITICAL, "%s: used up its stack of %u KiB", what, FIBER_STACK_BYTES >> 10);
-        __builtin_trap(); /* what lies below the stack is overwritten */
-    }
-    atomic_store_explicit(&s->running, 0, memory_order_relaxed);
+    atomic_store_explicit(&s->task, NULL, memory_order_relaxed);
     return parked;
 }
 
@@ -105,27 +92,25 @@ static double wall_s(const struct shard *s, uint64_t now_us)
 static void count_times(struct cicada_user *n, uint32_t slot)
 {
     const struct user *u = n->user;
-    bool service = user_has_schedule(u);
-    if (!service && !n->result.phases_us)
+    bool service = n->scheduled;
+    if (!service && !n->phases_us)
         return;
     const struct stats_times times = {
         .service_us = service ? n->answered_us - u->request_sent_us : STATS_NO_TIME,
-        .phases_us = n->result.phases_us,
+        .phases_us = n->phases_us,
     };
     stats_record_times(u->shard->stats, slot, &times);
 }
 
-void native_count(struct cicada_user *n)
+void native_count_response(struct cicada_user *n)
 {
-    if (!n->uncounted)
-        return;
     struct user *u = n->user;
     struct shard *s = u->shard;
     uint32_t slot;
     bool known = n->call && native_call_slot(n->call, s->stats, &slot) == 0;
     const struct stats_sample sample = {
         .response_time_us = n->answered_us - u->request_start_us,
-        .content_length_bytes = n->result.failure == HTTP_FAILURE_NONE ? n->result.body_bytes : 0,
+        .content_length_bytes = n->failure == HTTP_FAILURE_NONE ? n->response.content_length : 0,
         .wall_s = wall_s(s, n->answered_us),
     };
     n->uncounted = false;
@@ -138,7 +123,7 @@ void native_count(struct cicada_user *n)
         return;
     }
     s->counters.failed++;
-    s->counters.by_failure[n->result.failure]++;
+    s->counters.by_failure[n->failure]++;
     if (known)
         stats_record_error(s->stats, slot, str_of(n->judged), sample.wall_s);
 }
@@ -178,7 +163,9 @@ static void answer(struct cicada_user *n, const struct http_result *result, cons
     if (!error && result->status >= 400)
         error = http_status_text(result->status).ptr;
     n->waits = false;
-    n->result = *result;
+    n->failure = result->failure;
+    n->head = result->head;
+    n->phases_us = result->phases_us;
     n->judged = error;
     n->uncounted = true;
     n->answered_us = now_us;
@@ -198,7 +185,7 @@ static void answer(struct cicada_user *n, const struct http_result *result, cons
 
 void native_refuse(struct cicada_user *n)
 {
-    n->result = (struct http_result){0};
+    n->head = (struct str){NULL, 0};
     n->response = (struct cicada_response){
         .result = CICADA_STOPPED, .error = "the user is stopped", .body = ""};
 }
@@ -213,8 +200,8 @@ static void release_call(struct cicada_user *n)
 /* --- waiting -------------------------------------------------------------------------------- */
 
 /* A request that could not be sent: the task hears of it when the loop comes round. */
-static void refuse(struct cicada_user *n, enum http_failure failure, const char *error,
-                   uint64_t now_us)
+static __attribute__((noinline)) void refuse(struct cicada_user *n, enum http_failure failure,
+                                             const char *error, uint64_t now_us)
 {
     const struct http_result result = {.failure = failure};
     answer(n, &result, error, now_us);
@@ -227,7 +214,8 @@ static void begin_request(struct cicada_user *n)
     struct shard *s = u->shard;
     uint64_t now_us = clock_mono_us(); /* the task may have taken its time */
     release_call(n);
-    n->call = native_call_get(s->native->calls, u->binding->classes[u->class].host, n->request);
+    n->call =
+        native_call_get(s->native->calls, u->binding, u->binding->classes[u->class].host, &n->ask);
     if (!n->call || n->call->error) {
         requests_stamp(u, now_us);
         s->counters.started++;
@@ -255,7 +243,8 @@ enum requests_end native_answered(struct user *u, const struct http_result *resu
     }
     u->shard->counters.in_flight--;
     answer(n, last, NULL, now_us);
-    requests_forget(u);
+    if (u->redirect)
+        requests_forget(u);
     return last == result ? REQUESTS_ANSWERED : REQUESTS_NOT_REDIRECTED;
 }
 
@@ -333,9 +322,18 @@ static int begin_task(struct cicada_user *n)
     return fiber_new(n->user->shard->native->fibers, entry, n, &n->fiber);
 }
 
+static void overflowed(const struct cicada_user *n)
+{
+    log_line(LOG_CRITICAL, "user class '%.*s', task '%.*s': its stack of %u KiB was used up",
+             STR_ARG(n->class->name), STR_ARG(n->user->task->name), FIBER_STACK_BYTES >> 10);
+    __builtin_trap(); /* what lies below the stack is overwritten */
+}
+
 static void end_task(struct cicada_user *n)
 {
     native_count(n);
+    if (__builtin_expect(fiber_overflowed(n->fiber), 0))
+        overflowed(n);
     release_call(n);
     fiber_free(n->user->shard->native->fibers, n->fiber);
     n->fiber = NULL;
@@ -391,13 +389,13 @@ static void tell_dropped(struct cicada_user *n)
 {
     struct native_shard *s = n->user->shard->native;
     uint64_t skipped;
-    char what[512];
     if (!log_due(&s->dropped_us, clock_mono_us(), &s->dropped_skipped, &skipped))
         return;
-    native_running_text(n->user->shard->plan, running_now(n->user), what, sizeof what);
-    log_warning("%s: went on after %d calls said CICADA_STOPPED, and was dropped: what it held is "
+    log_warning("user class '%.*s', task '%.*s': went on after %d calls said CICADA_STOPPED, and "
+                "was dropped: what it held is "
                 "lost (%llu more), continuing",
-                what, NATIVE_MAX_REFUSALS, (unsigned long long)skipped);
+                STR_ARG(n->class->name), STR_ARG(n->user->task->name), NATIVE_MAX_REFUSALS,
+                (unsigned long long)skipped);
 }
 
 void native_cut(struct user *u)
@@ -431,8 +429,12 @@ int native_new(struct user *u, uint64_t number)
     } else if (!(n = malloc(sizeof *n))) {
         return -ENOMEM;
     }
-    *n = (struct cicada_user){
-        .user = u, .number = number, .fd_source.ready = fd_ready, .fd_registered = -1};
+    *n = (struct cicada_user){.user = u,
+                              .class = &u->shard->plan->classes[u->class],
+                              .number = number,
+                              .fd_source.ready = fd_ready,
+                              .fd_registered = -1};
+    n->scheduled = user_has_schedule(u);
     u->native = n;
     return 0;
 }

@@ -27,9 +27,9 @@ struct native_shard {
     uint64_t dropped_us, dropped_skipped; /* for log_due */
     struct crash_thread crash;
     char *crash_stack;
-    /* What runs now, for a thread that finds that it does not come to an end; see
-     * native_running_text. 0: nothing */
-    atomic_uint_least64_t running;
+    /* What runs now, for a thread that finds that it does not come to an end. */
+    _Atomic(const struct plan_class *) class;
+    _Atomic(const struct plan_task *) task; /* NULL: nothing */
 };
 
 /* run is borrowed. NULL: no memory. */
@@ -37,8 +37,8 @@ struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_
 void native_shard_free(struct native_shard *s);
 void native_shard_trim(struct native_shard *s); /* at the end of a turn of the loop */
 
-/* What `running` names: "user class 'A', task 'b'". */
-void native_running_text(const struct plan *plan, uint64_t running, char *ret, size_t size);
+/* What runs now: "user class 'A', task 'b'"; false: nothing. Any thread. */
+bool native_running_text(const struct native_shard *s, char *ret, size_t size);
 
 /* The user's own part. 0, -ENOMEM. */
 MUST_USE int native_new(struct user *u, uint64_t number);
@@ -78,6 +78,7 @@ struct native_variable {
 
 struct cicada_user {
     struct user *user;
+    const struct plan_class *class;
     struct cicada_user *next; /* among the spare ones */
     struct fiber *fiber;      /* NULL: no task runs */
     uint64_t number;
@@ -85,17 +86,20 @@ struct cicada_user {
     struct native_variable *variables;
 
     uint8_t wish;
-    bool waits;    /* for what it wished */
-    bool stopping; /* it was told to stop */
-    bool leaves;   /* the user ends with its task */
+    bool waits;     /* for what it wished */
+    bool stopping;  /* it was told to stop */
+    bool leaves;    /* the user ends with its task */
+    bool uncounted; /* the last response is not in the statistics yet */
+    bool scheduled; /* user_has_schedule */
     uint8_t refusals;
 
     /* the request under way, then its response */
-    const struct cicada_request *request;
+    struct native_ask ask;
     struct native_call *call; /* NULL: none */
-    struct http_result result;
+    enum http_failure failure;
+    struct str head;
+    const uint64_t *phases_us;
     const char *judged; /* the text of its failure; NULL: a success */
-    bool uncounted;     /* it is not in the statistics yet */
     uint64_t answered_us;
     struct cicada_response response;
 
@@ -110,7 +114,13 @@ struct cicada_user {
 void native_refuse(struct cicada_user *n);
 
 /* Put the last response into the statistics, if it is not there yet. */
-void native_count(struct cicada_user *n);
+void native_count_response(struct cicada_user *n);
+
+static inline void native_count(struct cicada_user *n)
+{
+    if (n->uncounted)
+        native_count_response(n);
+}
 
 /* Count something else. error NULL: a success. */
 void native_record(struct cicada_user *n, struct str type, struct str name, double response_time_ms,

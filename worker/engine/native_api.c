@@ -59,28 +59,42 @@ int cicada_wait_fd(struct cicada_user *n, int fd, short events, double timeout_s
 
 /* --- requests ------------------------------------------------------------------------------- */
 
-const struct cicada_response *cicada_request(struct cicada_user *n,
-                                             const struct cicada_request *request)
+static const struct cicada_response *respond(struct cicada_user *n)
 {
-    n->request = request;
     if (!await(n, NATIVE_REQUEST))
         native_refuse(n);
     return &n->response;
 }
 
+const struct cicada_response *cicada_request(struct cicada_user *n,
+                                             const struct cicada_request *request)
+{
+    n->ask.method = NULL;
+    n->ask.whole = request;
+    return respond(n);
+}
+
+static const struct cicada_response *send_plain(struct cicada_user *n, const char *method,
+                                                const char *url)
+{
+    n->ask.method = method;
+    n->ask.url = url ? url : "";
+    return respond(n);
+}
+
 const struct cicada_response *cicada_get(struct cicada_user *user, const char *url)
 {
-    return cicada_request(user, &(struct cicada_request){.method = "GET", .url = url});
+    return send_plain(user, "GET", url);
 }
 
 const struct cicada_response *cicada_head(struct cicada_user *user, const char *url)
 {
-    return cicada_request(user, &(struct cicada_request){.method = "HEAD", .url = url});
+    return send_plain(user, "HEAD", url);
 }
 
 const struct cicada_response *cicada_delete(struct cicada_user *user, const char *url)
 {
-    return cicada_request(user, &(struct cicada_request){.method = "DELETE", .url = url});
+    return send_plain(user, "DELETE", url);
 }
 
 static const struct cicada_response *send_body(struct cicada_user *user, const char *method,
@@ -129,7 +143,7 @@ static struct cicada_user *user_of(const struct cicada_response *response)
 long cicada_response_header(const struct cicada_response *response, const char *name, char *value,
                             size_t size)
 {
-    struct str rest = user_of(response)->result.head, header, found;
+    struct str rest = user_of(response)->head, header, found;
     while (rest.len && http_parser_header(&rest, &header, &found)) {
         if (!str_eq_nocase(header, str_of(name)))
             continue;
@@ -251,7 +265,7 @@ uint64_t cicada_user_number(const struct cicada_user *user)
 
 const char *cicada_class_name(const struct cicada_user *user)
 {
-    return user->user->shard->plan->classes[user->user->class].name.ptr;
+    return user->class->name.ptr;
 }
 
 uint64_t cicada_random(struct cicada_user *user, uint64_t limit)
@@ -277,8 +291,7 @@ void cicada_exception(struct cicada_user *n, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args); /* a longer text is cut */
     va_end(args);
-    native_running_text(s->plan, atomic_load_explicit(&s->native->running, memory_order_relaxed),
-                        place, sizeof place);
+    (void)native_running_text(s->native, place, sizeof place);  /* something runs: the caller */
     (void)snprintf(whole, sizeof whole, "%s: %s", place, text); /* fits */
     if (run_send(s->native->run, RUN_OUT_EXCEPTION, str_of(whole), NULL) < 0)
         return; /* a thousand wait to be told already */

@@ -1,5 +1,6 @@
 /* A table of sets with four places each: the least used of a set makes room for a new one, unless
- * its request is under way. */
+ * its request is under way. Before it a small table for what consists of a method and a URL: it is
+ * found by where the URL lies, and taken when the text is still the same. */
 #include "worker/engine/native_call.h"
 
 #include "base/buf.h"
@@ -15,6 +16,7 @@
 struct native_calls {
     const struct http_ops *ops;
     uint64_t uses;
+    struct native_call *quick[NATIVE_CALL_QUICK];
     struct native_call *at[NATIVE_CALL_SETS][WAYS];
 };
 
@@ -71,12 +73,14 @@ static struct wish read_wish(const struct cicada_request *r, struct str host)
                                                      : r->body_limit;
     w.timeouts.total_us = limit_us(r->timeout_s);
     w.timeouts.connect_us = limit_us(r->connect_timeout_s);
-    w.hash = mix(mix(w.method.len, w.host), w.url);
+    const uint64_t settings = w.timeouts.total_us ^ w.timeouts.connect_us << 24 ^
+                              (uint64_t)w.body_limit << 40 ^ (uint64_t)w.follow << 63;
+    w.hash = mix(w.method.len ^ settings * MULT ^ (uint64_t)(uintptr_t)host.ptr, w.url);
     if (w.name.len)
         w.hash = mix(w.hash, w.name);
     if (w.body.len && w.body.len <= NATIVE_CALL_KEPT_BYTES)
         w.hash = mix(w.hash, w.body);
-    w.bytes = w.host.len + w.url.len + w.name.len + w.body.len + w.method.len;
+    w.bytes = w.url.len + w.name.len + w.body.len + w.method.len;
     while (w.headers && w.headers[w.header_count].name) {
         const struct cicada_header *h = &w.headers[w.header_count++];
         struct str value = str_of(h->value);
@@ -100,7 +104,7 @@ static bool same_headers(const struct native_call *c, const struct wish *w)
 
 static bool is_it(const struct native_call *c, const struct wish *w)
 {
-    return c->hash == w->hash && str_eq(c->url, w->url) && str_eq(c->host, w->host) &&
+    return c->hash == w->hash && str_eq(c->url, w->url) && c->host.ptr == w->host.ptr &&
            str_eq(c->method, w->method) && !c->name.ptr == !w->name.ptr &&
            str_eq(c->name, w->name) && !c->body.ptr == !w->body.ptr && str_eq(c->body, w->body) &&
            c->follow == w->follow && c->body_limit == w->body_limit &&
@@ -132,12 +136,23 @@ static bool is_value(struct str s)
     return true;
 }
 
+/* "mailto:x", "localhost:8080/x": a colon before any slash. */
+static bool has_scheme(struct str url)
+{
+    size_t i = 0;
+    while (i < url.len && !strchr(":/?#", url.ptr[i]))
+        i++;
+    return i < url.len && url.ptr[i] == ':';
+}
+
 static const char *fault_of(const struct native_call *c)
 {
     if (!is_token(c->method) || c->method.len > PLAN_MAX_METHOD_BYTES)
         return "request with an invalid method";
     if (c->url.len == 0 || c->url.len > PLAN_MAX_URL_BYTES)
         return "request with an empty or too long URL";
+    if (!url_is_absolute(c->url) && has_scheme(c->url))
+        return "request to an invalid URL";
     for (size_t i = 0; i < c->header_count; i++) {
         struct str name = c->headers[i].name;
         if (!is_token(name) || !is_value(c->headers[i].value) ||
@@ -177,8 +192,6 @@ static int copy_texts(struct native_call *c, const struct wish *w)
     c->header_count = w->header_count;
     (void)put(&at, w->method, &c->method);
     (void)put(&at, w->url, &c->url);
-    if (w->host.ptr)
-        (void)put(&at, w->host, &c->host);
     if (w->name.ptr)
         (void)put(&at, w->name, &c->name);
     if (w->body.ptr)
@@ -231,22 +244,43 @@ static int prepare(struct native_calls *calls, struct native_call *c)
     return rc;
 }
 
+static struct native_call **quick_place(struct native_calls *calls, struct str host,
+                                        const char *method, const char *url)
+{
+    uint64_t at = ((uintptr_t)url ^ (uintptr_t)method << 20 ^ (uintptr_t)host.ptr << 40) * MULT;
+    return &calls->quick[at >> 56];
+}
+
+/* No longer found by where its URL lies. */
+static void forget_quick(struct native_calls *calls, struct native_call *c)
+{
+    if (!c->quick_url)
+        return;
+    *quick_place(calls, c->host, c->quick_method, c->quick_url) = NULL;
+    c->quick_url = NULL;
+}
+
 static void call_free(struct native_calls *calls, struct native_call *c)
 {
     if (!c)
         return;
+    forget_quick(calls, c);
     calls->ops->unprepare(&c->call);
     free((char *)(uintptr_t)c->call.url.ptr);
     free(c->memory);
+    binding_unref(c->binding);
     free(c);
 }
 
-static struct native_call *call_new(struct native_calls *calls, const struct wish *w)
+static struct native_call *call_new(struct native_calls *calls, struct binding *binding,
+                                    const struct wish *w)
 {
     struct native_call *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->hash = w->hash;
+    c->binding = binding_ref(binding);
+    c->host = w->host;
     c->follow = w->follow;
     c->body_limit = w->body_limit;
     c->timeouts = w->timeouts;
@@ -290,24 +324,55 @@ static struct native_call **place_for(struct native_call **set)
     return place;
 }
 
-struct native_call *native_call_get(struct native_calls *calls, struct str host,
-                                    const struct cicada_request *request)
+static struct native_call *find_or_make(struct native_calls *calls, struct binding *binding,
+                                        const struct wish *w)
 {
-    struct wish w = read_wish(request, host);
-    struct native_call **set = calls->at[w.hash >> 32 & (NATIVE_CALL_SETS - 1)];
-    struct native_call *c = NULL;
-    for (size_t j = 0; j < WAYS && !c; j++) {
-        if (set[j] && is_it(set[j], &w))
-            c = set[j];
+    struct native_call **set = calls->at[w->hash >> 32 & (NATIVE_CALL_SETS - 1)];
+    for (size_t j = 0; j < WAYS; j++) {
+        if (set[j] && is_it(set[j], w))
+            return set[j];
     }
-    if (!c) {
-        c = call_new(calls, &w);
-        struct native_call **place = c && w.bytes <= NATIVE_CALL_KEPT_BYTES ? place_for(set) : NULL;
-        if (place) {
-            call_free(calls, *place);
-            *place = c;
-            c->kept = true;
-        }
+    struct native_call *c = call_new(calls, binding, w);
+    struct native_call **place = c && w->bytes <= NATIVE_CALL_KEPT_BYTES ? place_for(set) : NULL;
+    if (place) {
+        call_free(calls, *place);
+        *place = c;
+        c->kept = true;
+    }
+    return c;
+}
+
+static struct native_call *find_plain(struct native_calls *calls, struct binding *binding,
+                                      struct str host, const struct native_ask *ask)
+{
+    struct native_call **quick = quick_place(calls, host, ask->method, ask->url);
+    struct native_call *c = *quick;
+    if (c && c->quick_url == ask->url && c->quick_method == ask->method &&
+        c->host.ptr == host.ptr && strcmp(c->url.ptr, ask->url) == 0)
+        return c;
+    const struct cicada_request request = {.method = ask->method, .url = ask->url};
+    const struct wish w = read_wish(&request, host);
+    c = find_or_make(calls, binding, &w);
+    if (c && c->kept) {
+        if (*quick)
+            forget_quick(calls, *quick);
+        forget_quick(calls, c); /* it was found elsewhere */
+        c->quick_url = ask->url;
+        c->quick_method = ask->method;
+        *quick = c;
+    }
+    return c;
+}
+
+struct native_call *native_call_get(struct native_calls *calls, struct binding *binding,
+                                    struct str host, const struct native_ask *ask)
+{
+    struct native_call *c;
+    if (ask->method) {
+        c = find_plain(calls, binding, host, ask);
+    } else {
+        const struct wish w = read_wish(ask->whole, host);
+        c = find_or_make(calls, binding, &w);
     }
     if (c) {
         c->used = ++calls->uses;

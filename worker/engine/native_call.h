@@ -5,14 +5,22 @@
 #ifndef CICADA_WORKER_ENGINE_NATIVE_CALL_H
 #define CICADA_WORKER_ENGINE_NATIVE_CALL_H
 
-#include "worker/engine/http.h"
+#include "worker/engine/binding.h"
 #include "worker/stats/stats.h"
 
 #include "include/cicada.h"
 
 #define NATIVE_CALL_SETS       1024              /* of four each: 4,096 requests */
 #define NATIVE_CALL_KEPT_BYTES 8192              /* of texts and body; larger ones are not kept */
+#define NATIVE_CALL_QUICK      256               /* found by where their URL lies */
 #define NATIVE_CALL_BODY_BYTES ((size_t)1 << 20) /* of a response, unless the task says another */
+
+/* What a task asks for: a method and a URL with nothing else to it, as most are, or all of it. */
+struct native_ask {
+    const char *method; /* of our own, so that where it lies says what it is; NULL: whole */
+    const char *url;
+    const struct cicada_request *whole;
+};
 
 struct native_call {
     struct http_call call;
@@ -20,8 +28,11 @@ struct native_call {
     const char *error; /* why it cannot be sent; NULL: it can */
 
     /* what it is found by */
+    const char *quick_url, *quick_method; /* NULL: not by these */
     uint64_t hash;
-    struct str host, url, name, body; /* as given; name.ptr NULL: none */
+    struct binding *binding; /* a reference, so that no other host comes to lie at this address */
+    struct str host;         /* the binding's; ptr NULL: none */
+    struct str url, name, body; /* as given; name.ptr NULL: none */
     struct str method;
     const struct plan_header *headers;
     size_t header_count;
@@ -43,10 +54,10 @@ struct native_calls;
 struct native_calls *native_calls_new(const struct http_ops *ops);
 void native_calls_free(struct native_calls *calls);
 
-/* The request of a task, for a host (ptr NULL: none). It stays until native_call_release. NULL: no
- * memory. */
-struct native_call *native_call_get(struct native_calls *calls, struct str host,
-                                    const struct cicada_request *request);
+/* The request of a task, for a host of the binding (ptr NULL: none). It stays until
+ * native_call_release. NULL: no memory. */
+struct native_call *native_call_get(struct native_calls *calls, struct binding *binding,
+                                    struct str host, const struct native_ask *ask);
 void native_call_release(struct native_calls *calls, struct native_call *call);
 
 /* Its row in a set. 0, -ENOMEM. */

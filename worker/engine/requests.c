@@ -166,7 +166,7 @@ static inline enum http_failure send_call(struct user *u, const struct http_call
  * have worked until now, which is not the server's time. */
 void requests_stamp(struct user *u, uint64_t now_us)
 {
-    bool from_task = u->fresh && (!u->native || user_has_schedule(u));
+    bool from_task = u->fresh && (!u->native || u->native->scheduled);
     u->request_sent_us = now_us;
     u->request_start_us = from_task ? u->task_start_us : now_us;
     u->fresh = false;
@@ -290,12 +290,6 @@ enum http_failure requests_follow(struct user *u, const struct http_result *resu
     redirect_clear(u);
     u->redirect = r;
     return failure;
-}
-
-bool requests_redirects(const struct http_result *result)
-{
-    return result->failure == HTTP_FAILURE_NONE && result->location.ptr &&
-           redirect_status(result->status);
 }
 
 /* --- answers -------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #ifndef CICADA_WORKER_ENGINE_REQUESTS_H
 #define CICADA_WORKER_ENGINE_REQUESTS_H
 
+#include "worker/engine/redirect.h"
 #include "worker/engine/user.h"
 
 /* Begin the request of the user's present step. */
@@ -26,7 +27,11 @@ enum requests_end requests_answered(struct user *u, const struct http_result *re
  * request as started and in flight; HTTP_FAILURE_NONE: it is under way. */
 void requests_stamp(struct user *u, uint64_t now_us);
 enum http_failure requests_send(struct user *u, uint64_t now_us);
-bool requests_redirects(const struct http_result *result);
+static inline bool requests_redirects(const struct http_result *result)
+{
+    return result->location.ptr && result->failure == HTTP_FAILURE_NONE &&
+           redirect_status(result->status);
+}
 /* HTTP_FAILURE_NONE: the next hop is under way. */
 enum http_failure requests_follow(struct user *u, const struct http_result *result,
                                   uint64_t now_us);
