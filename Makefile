@@ -367,7 +367,7 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/engines/common.o $(LIBS)
 	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(filter $(BUILD)/bench/engines/common.o,$^) $(LINK_LIBS) $(OUR_LIBS)
 
 # Unit tests, then the fuzz targets over their corpora. ONLY=room narrows it to paths that hold it.
-test: $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(BENCH_PROGRAMS) $(if $(MAIN),$(BUILD)/cicada)
+test: examples $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(BENCH_PROGRAMS) $(if $(MAIN),$(BUILD)/cicada)
 	$(Q)python3 test/run_units.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(UNIT_TESTS) $(FUZZ_TARGETS)
 
 # Everything: see test/check. It installs what the tests need (Debian packages as root, Python packages into .venv).

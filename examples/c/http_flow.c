@@ -9,17 +9,18 @@
 #include <string.h>
 
 struct visitor {
-    char authorization[128];
+    char authorization[96];
 };
 
-/* "token":"abc" in a small JSON body. */
+/* "token": "abc" in a small JSON body. */
 static int find_token(const char *body, char *token, size_t size)
 {
-    const char *begin = strstr(body, "\"token\":\"");
+    static const char key[] = "\"token\": \"";
+    const char *begin = strstr(body, key);
     size_t length;
     if (!begin)
         return -1;
-    begin += strlen("\"token\":\"");
+    begin += sizeof key - 1;
     length = strcspn(begin, "\"");
     if (length >= size)
         return -1;
@@ -30,16 +31,19 @@ static int find_token(const char *body, char *token, size_t size)
 
 static void log_in(struct cicada_user *user)
 {
-    const char body[] = "{\"user\":\"visitor\",\"password\":\"secret\"}";
+    unsigned long long number = cicada_user_number(user);
     struct visitor *me = calloc(1, sizeof *me);
-    char token[64];
     const struct cicada_response *r;
+    char body[128], token[64];
     cicada_set_data(user, me);
     if (!me) {
         cicada_stop_user(user);
         return;
     }
-    r = cicada_post(user, "/login", "application/json", body, sizeof body - 1);
+    int length =
+        snprintf(body, sizeof body, "{\"user\": \"v%llu\", \"password\": \"secret-of-v%llu\"}",
+                 number, number);
+    r = cicada_post(user, "/login", "application/json", body, (size_t)length);
     if (r->error)
         return; /* counted as a failure already */
     if (find_token(r->body, token, sizeof token) == 0)

@@ -32,7 +32,7 @@ static double ms_since(uint64_t begin_us)
 static unsigned short port_of(struct cicada_user *user)
 {
     const char *text = cicada_variable(user, "echo_port");
-    if (!text)
+    if (!text || !*text)
         text = getenv("ECHO_PORT");
     return text ? (unsigned short)strtoul(text, NULL, 10) : 7;
 }
