@@ -7,6 +7,7 @@ import signal
 import socket
 import socketserver
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -15,8 +16,12 @@ import app
 from harness.master import HERE, ROOT
 from harness.worker import CICADA, Worker
 
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+from instructions import engine, per_request
+
 EXAMPLES = os.path.join(ROOT, "examples", "c")
 HEADER = os.path.join(ROOT, "include")
+BUDGET = 3200  # instructions in user space of a cicada_get on a kept-alive connection
 
 # What the masters run in these tests: the classes by name, and what the example's messages come to.
 LOCUSTFILE = """
@@ -241,13 +246,13 @@ def test_own_program_alone(start):
 
 
 @pytest.mark.smoke
-@pytest.mark.parametrize("engine", ["fast", "curl"])
-def test_everything_a_task_can_ask_for(tmp_path, shop, start, engine):
+@pytest.mark.parametrize("http", ["fast", "curl"])
+def test_everything_a_task_can_ask_for(tmp_path, shop, start, http):
     with socket.socket() as silent:  # takes connections and says nothing
         silent.bind(("127.0.0.1", 0))
         silent.listen(8)
         tasks = build(tmp_path, own("interface.c"))
-        run = start(tasks, "-H", url_of(shop), "-u", "1", "-t", "60s", "--engine", engine,
+        run = start(tasks, "-H", url_of(shop), "-u", "1", "-t", "60s", "--engine", http,
                     env={"SILENT_URL": "http://127.0.0.1:%d/" % silent.getsockname()[1]})
         assert run.wait(60) == 1  # there are failures
     text = run.text()
@@ -259,6 +264,20 @@ def test_everything_a_task_can_ask_for(tmp_path, shop, start, engine):
         "G ET bad: request with an invalid method", "GET silent: timed out", "GET refused: request to an invalid URL",
         "GET judged: item 1 is not wanted", "TYPE own: own failure"}
     assert re.search(r"^GET +judged +3 +1\(", text, re.M) and re.search(r"^TYPE +own +2 +1\(", text, re.M)
+
+
+def test_a_plain_request_of_a_task_stays_within_its_budget(tmp_path, nginx):
+    source = tmp_path / "plain.c"
+    source.write_text("""
+#include <cicada.h>
+static void look(struct cicada_user *user) { (void)cicada_get(user, "/"); }
+static const struct cicada_task tasks[] = {{.name = "look", .run = look}, {.name = NULL}};
+static const struct cicada_user_class users[] = {{.name = "User", .tasks = tasks}, {.name = NULL}};
+CICADA_TEST = {CICADA_TEST_HEAD, .host = "%s", .users = users};
+""" % nginx.url)
+    instructions, costs = per_request(engine(build(tmp_path, str(source))))
+    table = "\n".join("%8.1f %s" % row for row in costs[:40])
+    assert 500 < instructions <= BUDGET, "%.0f instructions a request:\n%s" % (instructions, table)
 
 
 # --- what goes wrong --------------------------------------------------------------------------------

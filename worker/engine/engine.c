@@ -83,7 +83,8 @@ static int start_shards(struct engine *e, const struct engine_options *options)
         e->shards[i].feeds = e->feeds;
         if (options->task_limit > 0)
             e->shards[i].tasks_left = &e->tasks_left;
-        if (rc == 0 && e->tasks && !(e->shards[i].native = native_shard_new(e->ops, e->tasks)))
+        if (rc == 0 && e->tasks &&
+            !(e->shards[i].native = native_shard_new(e->ops, e->tasks, e->shard_count)))
             rc = -ENOMEM;
         if (rc == 0)
             rc = shard_start(&e->shards[i]);

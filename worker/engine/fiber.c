@@ -1,7 +1,8 @@
 /* Stacks are cut from slabs of 64, so that ten thousand users are not ten thousand mappings. Each
- * of the first thousands has a guard page at its far end; the rest, and all of them, have a mark
- * there that tells an overflow afterwards. The tops differ by some cache lines, so that thousands
- * of equally deep stacks do not fight for the same sets of the cache.
+ * of the first thousands has a guard page at its far end; the rest have some words there that are
+ * zero as long as nothing was written so far, which tells an overflow afterwards. The tops differ
+ * by some cache lines, so that thousands of equally deep stacks do not fight for the same sets of
+ * the cache.
  *
  * The switch saves what a called function must preserve, and nothing else; it is written here
  * rather than taken from a library, for boost.context's comes with C++ and swapcontext with two
@@ -44,7 +45,7 @@
 #define PAGE_BYTES  4096u
 #define COLORS      16u
 #define COLOR_BYTES 192u
-#define MARK        UINT64_C(0x6369636164612121) /* at the far end of a stack */
+#define MARK_WORDS  16 /* at the far end of a stack: zero, unless it came so far */
 
 struct fiber {
     void *sp;        /* while it is parked */
@@ -78,6 +79,7 @@ struct fiber_pool {
     struct slab *slabs;
     struct fiber *unused;
     unsigned stacks;
+    unsigned guards; /* how many of them may have one */
 };
 
 static _Thread_local struct fiber *current;
@@ -287,10 +289,14 @@ void *fiber_arg(const struct fiber *f)
 
 /* --- stacks --------------------------------------------------------------------------------- */
 
-int fiber_pool_new(struct fiber_pool **ret)
+int fiber_pool_new(unsigned guards, struct fiber_pool **ret)
 {
-    *ret = calloc(1, sizeof **ret);
-    return *ret ? 0 : -ENOMEM;
+    struct fiber_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return -ENOMEM;
+    pool->guards = guards;
+    *ret = pool;
+    return 0;
 }
 
 void fiber_pool_free(struct fiber_pool *pool)
@@ -311,7 +317,7 @@ static void lay_out(struct fiber_pool *pool, struct slab *s)
     for (unsigned i = 0; i < FIBER_SLAB_STACKS; i++) {
         struct fiber *f = &s->fibers[i];
         char *low = s->memory + (size_t)i * FIBER_STACK_BYTES;
-        f->guarded = pool->stacks < FIBER_MAX_GUARDED && mprotect(low, PAGE_BYTES, PROT_NONE) == 0;
+        f->guarded = pool->stacks < pool->guards && mprotect(low, PAGE_BYTES, PROT_NONE) == 0;
         f->stack = low + PAGE_BYTES;
         f->stack_bytes = FIBER_STACK_BYTES - PAGE_BYTES;
         f->next = pool->unused;
@@ -342,8 +348,6 @@ static __attribute__((noinline)) int grow(struct fiber_pool *pool)
 static __attribute__((noinline)) void frame(struct fiber *f)
 {
     size_t color = ((uintptr_t)f->stack / FIBER_STACK_BYTES) % COLORS * COLOR_BYTES;
-    if (!f->guarded)
-        *(uint64_t *)(void *)f->stack = MARK; /* a page more, where there is no guard */
     f->sp = first_frame(f->stack + f->stack_bytes - color, f, run);
 }
 
@@ -382,9 +386,14 @@ void fiber_free(struct fiber_pool *pool, struct fiber *f)
     pool->unused = f;
 }
 
+/* A page that was only read costs no memory. */
 bool fiber_overflowed(const struct fiber *f)
 {
-    return !f->guarded && *(const uint64_t *)(const void *)f->stack != MARK;
+    const uint64_t *end = (const uint64_t *)(const void *)f->stack;
+    uint64_t used = 0;
+    for (size_t i = 0; !f->guarded && i < MARK_WORDS; i++)
+        used |= end[i];
+    return used != 0;
 }
 
 bool fiber_is_guard(const void *address)

@@ -19,7 +19,9 @@ struct fiber;
 /* The stacks of one thread; they are reused and given back at the end. */
 struct fiber_pool;
 
-MUST_USE int fiber_pool_new(struct fiber_pool **ret);
+/* At most guards of its stacks get a guard page: all pools of a process together at most
+ * FIBER_MAX_GUARDED. 0, -ENOMEM. */
+MUST_USE int fiber_pool_new(unsigned guards, struct fiber_pool **ret);
 void fiber_pool_free(struct fiber_pool *pool); /* every fiber is gone; NULL is nothing */
 
 /* A fiber that will run entry(arg) at its first resume. entry may return. 0, -ENOMEM. */
@@ -41,7 +43,7 @@ struct fiber *fiber_current(void);
 /* What its entry was given. Async-signal-safe. */
 void *fiber_arg(const struct fiber *f);
 
-/* Did it come to the end of its stack? Judged by a mark at its far end, so after the fact, where
+/* Did it come to the end of its stack? Judged by what lies at its far end, so after the fact, where
  * there is no guard page. */
 bool fiber_overflowed(const struct fiber *f);
 

@@ -15,7 +15,8 @@
 
 /* --- the shard's ---------------------------------------------------------------------------- */
 
-struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_run *run)
+struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_run *run,
+                                      unsigned shards)
 {
     struct native_shard *s = calloc(1, sizeof *s);
     if (!s)
@@ -25,7 +26,7 @@ struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_
     atomic_init(&s->task, NULL);
     s->calls = native_calls_new(ops);
     s->crash_stack = malloc(CRASH_STACK_BYTES);
-    if (s->calls && s->crash_stack && fiber_pool_new(&s->fibers) == 0)
+    if (s->calls && s->crash_stack && fiber_pool_new(FIBER_MAX_GUARDED / shards, &s->fibers) == 0)
         return s;
     native_shard_free(s);
     return NULL;

@@ -32,8 +32,9 @@ struct native_shard {
     _Atomic(const struct plan_task *) task; /* NULL: nothing */
 };
 
-/* run is borrowed. NULL: no memory. */
-struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_run *run);
+/* One of `shards`. run is borrowed. NULL: no memory. */
+struct native_shard *native_shard_new(const struct http_ops *ops, struct cicada_run *run,
+                                      unsigned shards);
 void native_shard_free(struct native_shard *s);
 void native_shard_trim(struct native_shard *s); /* at the end of a turn of the loop */
 

@@ -36,7 +36,7 @@ static void test_it_goes_on_behind_each_park(void **state)
     (void)state;
     struct fiber_pool *pool;
     struct job j = {.steps = 3};
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     assert_int_equal(fiber_new(pool, count, &j, &j.fiber), 0);
     assert_null(fiber_current());
     for (unsigned i = 1; i <= 3; i++) {
@@ -62,11 +62,53 @@ static void test_its_stack_is_aligned(void **state)
     struct fiber_pool *pool;
     struct fiber *fiber;
     uintptr_t frame = 1;
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     assert_int_equal(fiber_new(pool, look_at_frame, &frame, &fiber), 0);
     assert_false(fiber_resume(fiber));
     assert_int_equal(frame % 16, 0);
     fiber_free(pool, fiber);
+    fiber_pool_free(pool);
+}
+
+static int dig(volatile char *above, int depth)
+{
+    volatile char frame[1024];
+    for (size_t i = 0; i < sizeof frame; i++)
+        frame[i] = above[0];
+    return depth == 0 ? frame[0] : dig(frame, depth - 1) + frame[1];
+}
+
+static void dig_deep(void *arg)
+{
+    volatile char top[] = {1};
+    *(int *)arg = dig(top, *(int *)arg);
+}
+
+/* Into the last page, but not beyond it. */
+static void test_a_stack_without_a_guard_tells_that_it_was_used_up(void **state)
+{
+    (void)state;
+    struct fiber_pool *pool;
+    struct fiber *fiber;
+    int depth = 10;
+    assert_int_equal(fiber_pool_new(0, &pool), 0);
+    assert_int_equal(fiber_new(pool, dig_deep, &depth, &fiber), 0);
+    assert_false(fiber_resume(fiber));
+    assert_false(fiber_overflowed(fiber));
+    fiber_free(pool, fiber);
+#ifndef __SANITIZE_ADDRESS__ /* frames are larger by as much as it likes */
+#ifndef __SANITIZE_THREAD__
+    bool overflowed = false;
+    for (depth = 200; depth < 260 && !overflowed; depth++) {
+        int deep = depth;
+        assert_int_equal(fiber_new(pool, dig_deep, &deep, &fiber), 0);
+        assert_false(fiber_resume(fiber));
+        overflowed = fiber_overflowed(fiber);
+        fiber_free(pool, fiber);
+    }
+    assert_true(overflowed);
+#endif
+#endif
     fiber_pool_free(pool);
 }
 
@@ -77,7 +119,7 @@ static void test_many_take_turns(void **state)
     struct fiber_pool *pool;
     struct job *jobs = calloc(COUNT, sizeof *jobs);
     assert_non_null(jobs);
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     for (int i = 0; i < COUNT; i++) {
         jobs[i].steps = 1 + (unsigned)i % 7;
         assert_int_equal(fiber_new(pool, count, &jobs[i], &jobs[i].fiber), 0);
@@ -111,7 +153,7 @@ static void test_locals_of_a_hundred_kilobytes_survive(void **state)
     (void)state;
     struct fiber_pool *pool;
     struct job j = {0};
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     assert_int_equal(fiber_new(pool, use_stack, &j, &j.fiber), 0);
     assert_true(fiber_resume(j.fiber));
     assert_false(fiber_overflowed(j.fiber));
@@ -126,7 +168,7 @@ static void test_a_dropped_fiber_gives_its_stack_back(void **state)
     (void)state;
     struct fiber_pool *pool;
     struct job j = {.steps = 5}, k = {.steps = 1};
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     assert_int_equal(fiber_new(pool, count, &j, &j.fiber), 0);
     assert_true(fiber_resume(j.fiber));
     fiber_free(pool, j.fiber);
@@ -143,7 +185,7 @@ static void test_without_memory_there_is_none(void **state)
     (void)state;
     struct fiber_pool *pool;
     struct job j = {0};
-    assert_int_equal(fiber_pool_new(&pool), 0);
+    assert_int_equal(fiber_pool_new(FIBER_MAX_GUARDED, &pool), 0);
     alloc_fail_at(1);
     assert_int_equal(fiber_new(pool, count, &j, &j.fiber), -ENOMEM);
     alloc_fail_at(0);
@@ -187,7 +229,8 @@ static void test_an_overflow_hits_the_guard_page(void **state)
         struct job j = {0};
         sigaltstack(&stack, NULL);
         sigaction(SIGSEGV, &action, NULL);
-        if (fiber_pool_new(&pool) < 0 || fiber_new(pool, overflow, &j, &j.fiber) < 0)
+        if (fiber_pool_new(FIBER_MAX_GUARDED, &pool) < 0 ||
+            fiber_new(pool, overflow, &j, &j.fiber) < 0)
             _exit(2);
         (void)fiber_resume(j.fiber);
         _exit(3);
@@ -206,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_goes_on_behind_each_park),
         cmocka_unit_test(test_its_stack_is_aligned),
+        cmocka_unit_test(test_a_stack_without_a_guard_tells_that_it_was_used_up),
         cmocka_unit_test(test_many_take_turns),
         cmocka_unit_test(test_locals_of_a_hundred_kilobytes_survive),
         cmocka_unit_test(test_a_dropped_fiber_gives_its_stack_back),
