@@ -4,12 +4,14 @@ suspended and woken. It counts what it is asked, so that tests can compare; GET 
     python3 app.py PORT        (0: any; the port is printed)
 """
 import collections
+import gzip
 import http.server
 import json
 import re
 import socketserver
 import sys
 import threading
+import time
 import urllib.parse
 import uuid
 
@@ -173,11 +175,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, {"ok": True, "bytes": len(self.body)})
 
     def echo(self):
+        self.note("echoes", [self.path, self.headers.get("X-Test"), self.body.decode("latin-1")])
         self.answer(200, {"method": self.command, "path": self.path, "headers": dict(self.headers),
                           "body": self.body.decode("latin-1")})
 
     def status(self, number):
         self.answer(int(number), {"ok": int(number) < 400})
+
+    def coded(self, kind):
+        """A JSON body, gzipped or in chunks of one byte."""
+        body = json.dumps({"ok": True, "text": "caf\u00e9 " * 200, "n": 1.50}).encode()
+        self.send_response(200)
+        if kind == "gzip":
+            body = gzip.compress(body)
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(body)))
+        else:
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+        self.end_headers()
+        self.wfile.write(body)
+        with self.app.lock:
+            self.app.counts["GET %s 200" % self.shape] += 1
+
+    def slow(self):
+        time.sleep(float(self.query.get("s", 0.5)))
+        self.answer(200, {"ok": True})
 
     def redirect(self):
         self.answer(302, {}, [("Location", "/items/5"), ("Set-Cookie", "seen=yes; Path=/")])
@@ -198,6 +221,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         ("POST", r"/upload", upload),
         ("*", r"/echo(?:/.*)?", echo),
         ("*", r"/status/(\d+)", status),
+        ("GET", r"/coded/(gzip|chunked)", coded),
+        ("GET", r"/slow", slow),
         ("GET", r"/redirect", redirect),
     ]
 

@@ -71,28 +71,31 @@ static const struct plan_step *step_at(const struct user *u, uint32_t step)
     return &u->task->steps[step];
 }
 
-/* Come to the head of a loop: `rounds` of it are begun already. */
+/* Come to the head of a loop: another round, or what is behind it. */
 static enum next loop_round(struct user *u, const struct plan_step *step, uint64_t now_us)
 {
-    uint32_t *rounds = &u->variables->loops[step->loop.slot];
+    struct loop_mark *mark = &u->variables->loops[step->loop.slot];
     const struct plan_test *first;
-    double times = step->loop.times;
-    int rc = 1;
-    if (step->loop.count.piece_count > 0 && render_number(u, &step->loop.count, now_us, &times) < 0)
-        return NEXT_LEAVES;
-    if (step->kind == PLAN_STEP_WHILE)
-        rc = checks_hold(u, step->tests, step->test_count, NULL, now_us, &first);
-    if (rc == -ENODATA)
-        return NEXT_LEAVES;
-    bool again = rc == 1 && *rounds < times && *rounds < PLAN_MAX_REPEATS;
-    *rounds += again;
+    bool again = mark->rounds < mark->times;
+    if (again && step->kind == PLAN_STEP_WHILE) {
+        int rc = checks_hold(u, step->tests, step->test_count, NULL, now_us, &first);
+        if (rc == -ENODATA)
+            return NEXT_LEAVES;
+        again = rc == 1;
+    }
+    mark->rounds += again;
     u->step = again ? u->step + 1 : step->other + 1;
     return NEXT_STEP;
 }
 
+/* How many rounds there are is decided once, whatever becomes of the variables in them. */
 static enum next enter_loop(struct user *u, const struct plan_step *step, uint64_t now_us)
 {
-    u->variables->loops[step->loop.slot] = 0;
+    double times = step->loop.times;
+    if (step->loop.count.piece_count > 0 && render_number(u, &step->loop.count, now_us, &times) < 0)
+        return NEXT_LEAVES;
+    u->variables->loops[step->loop.slot] = (struct loop_mark){
+        .times = (uint32_t)(times < PLAN_MAX_REPEATS ? times : PLAN_MAX_REPEATS)};
     return loop_round(u, step, now_us);
 }
 

@@ -10,15 +10,16 @@
 
 struct variables *variables_new(const struct plan *plan, uint64_t number)
 {
-    struct variables *v = calloc(1, sizeof *v + plan->variable_count * sizeof v->values[0] +
-                                        plan->group_slots * sizeof v->groups[0] +
-                                        (plan->feed_count + plan->loop_slots) * sizeof(uint32_t));
+    struct variables *v =
+        calloc(1, sizeof *v + plan->variable_count * sizeof v->values[0] +
+                      plan->group_slots * sizeof v->groups[0] +
+                      plan->loop_slots * sizeof v->loops[0] + plan->feed_count * sizeof v->rows[0]);
     if (!v)
         return NULL;
     v->number = number;
     v->groups = (struct group_mark *)(v->values + plan->variable_count);
-    v->rows = (uint32_t *)(v->groups + plan->group_slots);
-    v->loops = v->rows + plan->feed_count;
+    v->loops = (struct loop_mark *)(v->groups + plan->group_slots);
+    v->rows = (uint32_t *)(v->loops + plan->loop_slots);
     for (size_t i = 0; i < plan->feed_count; i++)
         v->rows[i] = FEEDS_NO_ROW;
     return v;

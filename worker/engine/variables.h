@@ -25,12 +25,18 @@ struct group_mark {
     uint64_t failures;  /* of requests until then */
 };
 
+/* A loop that the user is in. */
+struct loop_mark {
+    uint32_t rounds; /* begun */
+    uint32_t times;  /* at most */
+};
+
 struct variables {
-    uint64_t number;    /* of the user */
-    uint64_t paused_us; /* in all pauses so far */
-    uint64_t failures;  /* of all requests so far */
-    uint32_t *rows;     /* by feed */
-    uint32_t *loops;    /* by slot: rounds begun */
+    uint64_t number;         /* of the user */
+    uint64_t paused_us;      /* in all pauses so far */
+    uint64_t failures;       /* of all requests so far */
+    uint32_t *rows;          /* by feed */
+    struct loop_mark *loops; /* by slot */
     struct group_mark *groups;
     struct value values[];
 };

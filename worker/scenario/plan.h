@@ -253,7 +253,7 @@ struct plan_request {
     bool follow_redirects; /* default true, as Locust's client; at most 30 hops */
     struct plan_timeouts timeouts;
 
-    bool has_variables; /* in the URL, the host, a header or the body: it is made when it is sent */
+    bool has_variables; /* in the URL, host, name, a header or the body: it is made when sent */
     struct plan_text url_text;            /* with its query; pieces only when it has variables */
     struct plan_text host;                /* of its own; text.ptr NULL: none */
     struct plan_text body_text;           /* pieces only when it has variables */

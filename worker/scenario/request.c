@@ -583,7 +583,7 @@ static int finish(struct loader *l, const struct node *n, struct draft *d)
     r->body = d->body.text.text;
     r->body_text = d->body.text;
     r->has_variables = r->url_text.piece_count || r->body_text.piece_count || r->header_texts ||
-                       r->host.piece_count;
+                       r->host.piece_count || r->naming != PLAN_NAME_FIXED;
     return rc;
 }
 
