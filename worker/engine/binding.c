@@ -1,6 +1,7 @@
 #include "worker/engine/binding.h"
 
 #include "base/buf.h"
+#include "worker/engine/json_tape.h"
 #include "worker/scenario/url.h"
 
 #include <stdlib.h>
@@ -183,6 +184,18 @@ static int bind_classes(struct binding *b, struct str override, struct buf *urls
     return 0;
 }
 
+/* What comes from outside is text; where the scenario has a number or a boolean, it is one, too, if
+ * it looks like it. */
+static bool is_typed(const struct plan_variable *variable, struct str text)
+{
+    struct json_tape tape = {0};
+    bool typed =
+        variable->initial_json && json_tape_read(&tape, text) == 0 &&
+        (tape.values[0].type == PLAN_TYPE_NUMBER || tape.values[0].type == PLAN_TYPE_BOOLEAN);
+    json_tape_done(&tape);
+    return typed;
+}
+
 /* The values and a copy of their texts in one piece of memory. */
 static int copy_inputs(struct binding *b, const struct binding_inputs *inputs)
 {
@@ -201,7 +214,7 @@ static int copy_inputs(struct binding *b, const struct binding_inputs *inputs)
         if (!text.ptr)
             continue;
         memcpy(at, text.ptr, text.len);
-        b->inputs[i].text = (struct str){at, text.len};
+        b->inputs[i] = (struct bound_input){{at, text.len}, is_typed(&b->plan->variables[i], text)};
         at += text.len;
     }
     return 0;

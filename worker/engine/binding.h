@@ -26,6 +26,7 @@ struct bound_class {
 /* What a variable got from outside. */
 struct bound_input {
     struct str text; /* ptr NULL: nothing */
+    bool json;       /* a number or a boolean, as the scenario's own value is */
 };
 
 /* What bindings are made with, beside the plan; borrowed. */

@@ -83,6 +83,7 @@ static int variable_value(struct user *u, uint32_t index, struct value_view *ret
     }
     if (given && given->text.ptr) {
         ret->text = given->text;
+        ret->json = given->json;
         ret->hidden = true;
         return 0;
     }
