@@ -8,7 +8,7 @@ import urllib.request
 import app
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-CICADA = os.path.join(ROOT, "build/cicada")
+CICADA = os.environ.get("CICADA", os.path.join(ROOT, "build/cicada"))
 ENGINES = ["fast", "curl"]
 
 
@@ -26,6 +26,7 @@ class Run:
                               stderr=subprocess.PIPE, text=True, timeout=150)
         self.log = done.stderr
         self.status = done.returncode
+        assert "Sanitizer" not in self.log, self.log
         assert done.stdout.lstrip().startswith("["), self.log
         rows = json.loads(done.stdout)
         self.requests = collections.Counter({(r["method"], r["name"]): r["num_requests"] for r in rows})
