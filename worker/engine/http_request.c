@@ -6,7 +6,8 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-#define MAX_USERINFO_BYTES 4096
+#define MAX_USERINFO_BYTES       4096
+#define HTTP_REQUEST_USUAL_BYTES 512 /* of a head: more grows */
 
 static const struct plan_header *find_header(const struct http_call *call, struct str name)
 {
@@ -17,9 +18,19 @@ static const struct plan_header *find_header(const struct http_call *call, struc
     return NULL;
 }
 
+/* Requests with variables are made for each sending: without printf that costs a third. */
+static int add_all(struct buf *b, const struct str *parts, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = buf_add(b, parts[i]);
+    return rc;
+}
+
 static int add_header(struct buf *b, struct str name, struct str value)
 {
-    return buf_printf(b, "%.*s: %.*s\r\n", STR_ARG(name), STR_ARG(value));
+    const struct str parts[] = {name, STR(": "), value, STR("\r\n")};
+    return add_all(b, parts, 4);
 }
 
 /* Append a header unless the user gave one of that name. */
@@ -79,7 +90,9 @@ static int add_userinfo(struct buf *b, struct str userinfo)
 
 static int add_host(struct buf *b, const struct url *url)
 {
-    int rc = buf_printf(b, url->ipv6 ? "Host: [%.*s]" : "Host: %.*s", STR_ARG(url->host));
+    const struct str parts[] = {STR("Host: "), url->ipv6 ? STR("[") : STR(""), url->host,
+                                url->ipv6 ? STR("]") : STR("")};
+    int rc = add_all(b, parts, 4);
     if (rc == 0 && url->port_given && url->port != (url->tls ? 443u : 80u))
         rc = buf_printf(b, ":%u", url->port);
     return rc < 0 ? rc : buf_add(b, STR("\r\n"));
@@ -94,11 +107,10 @@ static bool wants_length(const struct http_call *call)
 static int add_head(struct buf *b, const struct http_call *call, const struct url *url)
 {
     struct str path = url->path.len ? url->path : STR("/");
-    int rc = buf_printf(b, "%.*s %.*s", STR_ARG(call->method), STR_ARG(path));
-    if (rc == 0 && url->query.ptr)
-        rc = buf_printf(b, "?%.*s", STR_ARG(url->query));
-    if (rc == 0)
-        rc = buf_add(b, STR(" HTTP/1.1\r\n"));
+    const struct str line[] = {call->method, STR(" "),
+                               path,         url->query.ptr ? STR("?") : STR(""),
+                               url->query,   STR(" HTTP/1.1\r\n")};
+    int rc = add_all(b, line, 6);
     if (rc == 0 && !find_header(call, STR("Host")))
         rc = add_host(b, url);
     if (rc == 0)
@@ -163,7 +175,9 @@ int http_request_new(const struct http_call *call, struct http_request **ret)
     if (rc < 0)
         return rc;
     buf_init(&b, HTTP_REQUEST_MAX_BYTES);
-    rc = add_head(&b, call, &url);
+    rc = buf_reserve(&b, HTTP_REQUEST_USUAL_BYTES + call->body.len);
+    if (rc == 0)
+        rc = add_head(&b, call, &url);
     size_t head_len = b.len;
     if (rc == 0)
         rc = buf_add(&b, STR("\r\n"));
