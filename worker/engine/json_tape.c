@@ -36,28 +36,26 @@ void json_tape_clear(struct json_tape *t)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static struct json_value *add(struct json_tape *t)
+static int grow(struct json_tape *t)
 {
-    if (t->count == t->room) {
-        uint32_t room = t->room ? t->room * 2 : 64;
-        struct json_value *values =
-            room > t->room ? realloc(t->values, room * sizeof *values) : NULL;
-        if (!values)
-            return NULL;
-        t->values = values;
-        t->room = room;
-    }
-    return &t->values[t->count++];
+    uint32_t room = t->room ? t->room * 2 : 64;
+    struct json_value *values = room > t->room ? realloc(t->values, room * sizeof *values) : NULL;
+    if (!values)
+        return -ENOMEM;
+    t->values = values;
+    t->room = room;
+    return 0;
 }
 
-static int add_value(struct scan *s, enum plan_type type, const char *from, const char *to)
+static inline int add_value(struct scan *s, enum plan_type type, const char *from, const char *to)
 {
-    struct json_value *v = add(s->tape);
-    if (!v)
+    struct json_tape *t = s->tape;
+    if (__builtin_expect(t->count == t->room, 0) && grow(t) < 0)
         return -ENOMEM;
+    struct json_value *v = &t->values[t->count++];
     *v = (struct json_value){.at = (uint32_t)(from - s->begin),
                              .len = (uint32_t)(to - from),
-                             .next = s->tape->count,
+                             .next = t->count,
                              .type = (uint8_t)type};
     return 0;
 }
@@ -101,26 +99,30 @@ static size_t escape_length(const char *at, const char *end)
     return low >= 0xDC00 && low <= 0xDFFF ? 12 : 0;
 }
 
+/* Bytes that mean themselves inside a string and are ASCII: most of them. */
+static inline bool is_plain(char c)
+{
+    return (signed char)c >= 0x20 && c != '"' && c != '\\';
+}
+
 static int read_string(struct scan *s)
 {
     const char *from = s->at + 1, *p = from, *end = s->end;
     bool escaped = false;
-    while (p < end && *p != '"') {
-        unsigned char c = (unsigned char)*p;
-        size_t n = 1;
-        if (c == '\\') {
-            n = escape_length(p, end);
-            escaped = true;
-        } else if (c < 0x20) {
-            n = 0;
-        }
+    for (;;) {
+        while (p < end && is_plain(*p))
+            p++;
+        if (p == end)
+            return -EINVAL;
+        if (*p == '"')
+            break;
+        size_t n = *p == '\\' ? escape_length(p, end) : (unsigned char)*p >= 0x80;
         if (n == 0)
             return -EINVAL;
-        s->non_ascii |= c >= 0x80;
+        escaped |= *p == '\\';
+        s->non_ascii |= *p != '\\';
         p += n;
     }
-    if (p == end)
-        return -EINVAL;
     s->at = p + 1;
     int rc = add_value(s, PLAN_TYPE_STRING, from, p);
     if (rc == 0)
