@@ -50,6 +50,8 @@ const char *load_nearest(struct str given, const struct load_key *keys, size_t k
         struct str name = str_of(keys[i].name);
         if (has_word(keys[i].also, given) || str_eq_nocase(name, given))
             return keys[i].name;
+        if (name.len > LONGEST_KEY) /* a variable's */
+            continue;
         size_t edits = distance(given, name);
         if (edits < best_distance) {
             best = keys[i].name;
