@@ -111,7 +111,7 @@ struct http_engine {
     size_t source_count;
     size_t next_source;
     struct connection *graveyard; /* an event of this turn may still point to one */
-    char buffer[READ_BYTES + 1]; /* and a NUL behind a body */
+    char buffer[READ_BYTES + 1];  /* and a NUL behind a body */
 };
 
 /* --- phases --------------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
-/* Copies of what is wanted of a response: its head and the beginning of its body. The buffers belong to the shard and go from one response to the next, so that a user that waits has
- * none. The shard's thread only. */
+/* Copies of what is wanted of a response: its head and the beginning of its body. The buffers
+ * belong to the shard and go from one response to the next, so that a user that waits has none. The
+ * shard's thread only. */
 #ifndef CICADA_WORKER_ENGINE_HTTP_KEPT_H
 #define CICADA_WORKER_ENGINE_HTTP_KEPT_H
 
