@@ -140,6 +140,10 @@ SRC_worker_scenario := \
 	worker/scenario/url.c \
 	worker/scenario/values.c
 
+SRC_worker_locustfile := \
+	worker/locustfile/locustfile.c \
+	worker/locustfile/sections.c
+
 SRC_worker_engine := \
 	worker/engine/answer.c \
 	worker/engine/arrival.c \
@@ -242,6 +246,7 @@ SRC_worker_cli := \
 	worker/cli/command_check.c \
 	worker/cli/command_facts.c \
 	worker/cli/command_harvest.c \
+	worker/cli/command_locustfile.c \
 	worker/cli/command_merge.c \
 	worker/cli/commands.c \
 	worker/cli/config.c \
@@ -253,8 +258,8 @@ SRC_worker_cli := \
 SRC_worker_library := \
 	worker/library/cicada_main.c
 
-ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_engine \
-	worker_report worker_output worker_metrics worker_runner worker_cli worker_library
+ROOMS := base proto_http proto_locust facts telemetry worker_stats worker_scenario worker_locustfile \
+	worker_engine worker_report worker_output worker_metrics worker_runner worker_cli worker_library
 MAIN := $(wildcard worker/main.c)
 
 LIBS := $(foreach room,$(ROOMS),$(if $(SRC_$(room)),$(BUILD)/lib/lib$(room).a))
@@ -281,8 +286,9 @@ $(BUILD)/%.o: %.c VERSION Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(OUR_CFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# telemetry/builtin.c takes the profiles in by the assembler, which -MMD does not see.
+# Files that the assembler takes in, which -MMD does not see.
 $(BUILD)/telemetry/builtin.o: $(wildcard telemetry/profiles/*.json)
+$(BUILD)/worker/locustfile/sections.o: $(wildcard worker/locustfile/*.py)
 
 define room_library
 $(BUILD)/lib/lib$(1).a: $(call objects,$(SRC_$(1)))

@@ -14,6 +14,9 @@ const struct command command_table[] = {
     {"harvest", "RESULTS_DIR --prometheus-url URL [FLAG ...]",
      "Ask Prometheus again for the run of a results folder, and put the answers there.",
      command_harvest},
+    {"locustfile", "SCENARIO > locustfile.py",
+     "Print a scenario as a file for Locust's master, with its classes in Python.",
+     command_locustfile},
     {"merge", "DIR... --out DIR", "Add up results folders of several workers or runs without loss.",
      command_merge},
 };

@@ -40,6 +40,7 @@ int command_begin(char *const argv[], char *const envp[], size_t operand_count,
 command_run command_check;
 command_run command_facts;
 command_run command_harvest;
+command_run command_locustfile;
 command_run command_merge;
 
 #endif

@@ -1,0 +1,1 @@
+# What the master does with the workers' reports.
