@@ -46,6 +46,7 @@ endif
 # --- sources, by room, in the order in which a room may include another (see docs/design.md) -------
 
 SRC_base := \
+	base/base64.c \
 	base/buf.c \
 	base/err.c \
 	base/log.c \
@@ -68,7 +69,6 @@ SRC_proto_locust := \
 
 SRC_facts := \
 	facts/actors.c \
-	facts/base64.c \
 	facts/credentials.c \
 	facts/exec_plugin.c \
 	facts/facts.c \

@@ -1,6 +1,6 @@
 #include "facts/credentials.h"
 
-#include "facts/base64.h"
+#include "base/base64.h"
 #include "facts/exec_plugin.h"
 #include "facts/kubeconfig.h"
 

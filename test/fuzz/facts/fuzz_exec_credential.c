@@ -1,4 +1,4 @@
-#include "facts/base64.h"
+#include "base/base64.h"
 #include "facts/exec_plugin.h"
 #include "facts/lists.h"
 

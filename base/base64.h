@@ -1,7 +1,7 @@
-/* Base64 as kubeconfig files hold it (RFC 4648, standard letters, padded; line breaks are skipped).
+/* Base64 (RFC 4648, standard letters, padded; line breaks are skipped).
  * Pure functions, any thread. */
-#ifndef CICADA_FACTS_BASE64_H
-#define CICADA_FACTS_BASE64_H
+#ifndef CICADA_BASE_BASE64_H
+#define CICADA_BASE_BASE64_H
 
 #include "base/buf.h"
 
