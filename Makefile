@@ -114,12 +114,14 @@ SRC_worker_stats := \
 SRC_worker_scenario := \
 	worker/scenario/arena.c \
 	worker/scenario/body.c \
+	worker/scenario/bundle.c \
 	worker/scenario/csv_table.c \
 	worker/scenario/describe.c \
 	worker/scenario/describe_shape.c \
 	worker/scenario/encode.c \
 	worker/scenario/extract.c \
 	worker/scenario/feed.c \
+	worker/scenario/files.c \
 	worker/scenario/keys.c \
 	worker/scenario/load.c \
 	worker/scenario/load_shape.c \

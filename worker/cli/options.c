@@ -570,11 +570,6 @@ static int check_scenario(struct parse *p)
         return err_set(p->err, -EINVAL,
                        "-f: must be a file, not %s: a URL to load is given without -f",
                        log_quote(file, p->quoted));
-    if (str_ends(file, STR(".py")))
-        return err_set(
-            p->err, -EINVAL,
-            "-f: %s is Python, which only Locust's own worker runs: name a scenario file",
-            log_quote(file, p->quoted));
     return 0;
 }
 

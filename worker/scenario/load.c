@@ -2,6 +2,7 @@
  * file, so that the first error told is the first one in the file; what needs several keys at once
  * is checked after the object. */
 #include "worker/scenario/load.h"
+#include "worker/scenario/bundle.h"
 #include "worker/scenario/load_shape.h"
 #include "worker/scenario/node_json.h"
 #include "worker/scenario/node_yaml.h"
@@ -19,15 +20,6 @@ struct owned_plan {
     struct plan plan;
     struct arena memory;
     struct load_pattern *patterns;
-};
-
-/* How to load. */
-struct load_order {
-    const char *source;
-    bool yaml;
-    const struct plan_tags *tags;
-    plan_fault_fn *fault; /* may be NULL */
-    void *fault_context;
 };
 
 /* --- wait_time --- */
@@ -593,6 +585,7 @@ static int load_text_into(struct owned_plan *o, struct str text, const struct lo
 {
     struct loader l = {
         .source = order->source,
+        .files = order->files,
         .err = err,
         .tags = order->tags,
         .memory = &o->memory,
@@ -634,7 +627,7 @@ struct plan *load_empty_plan(struct arena **ret_memory)
     return &o->plan;
 }
 
-static int load(struct str text, const struct load_order *order, struct plan **ret, struct err *err)
+int load_plan(struct str text, const struct load_order *order, struct plan **ret, struct err *err)
 {
     if (text.len > PLAN_MAX_FILE_BYTES)
         return err_set(err, -EINVAL, "%s:1: larger than %u bytes", order->source,
@@ -656,24 +649,30 @@ static int load(struct str text, const struct load_order *order, struct plan **r
 int plan_load_json(struct str text, const char *source, const struct plan_tags *tags,
                    struct plan **ret, struct err *err)
 {
-    return load(text, &(struct load_order){.source = source, .tags = tags}, ret, err);
+    return load_plan(text, &(struct load_order){.source = source, .tags = tags}, ret, err);
 }
 
 int plan_load_yaml(struct str text, const char *source, const struct plan_tags *tags,
                    struct plan **ret, struct err *err)
 {
-    return load(text, &(struct load_order){.source = source, .tags = tags, .yaml = true}, ret, err);
+    return load_plan(text, &(struct load_order){.source = source, .tags = tags, .yaml = true}, ret,
+                     err);
+}
+
+bool load_is_yaml(struct str name)
+{
+    return str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml"));
 }
 
 static int load_path(struct load_order *order, struct plan **ret, struct err *err)
 {
     struct str name = str_of(order->source);
     struct buf text;
-    order->yaml = str_ends(name, STR(".yaml")) || str_ends(name, STR(".yml"));
+    order->yaml = load_is_yaml(name);
     buf_init(&text, PLAN_MAX_FILE_BYTES);
     int rc = buf_read_file(&text, order->source, err);
     if (rc == 0)
-        rc = load(buf_str(&text), order, ret, err);
+        rc = (bundle_may_hold(name) ? load_bundle : load_plan)(buf_str(&text), order, ret, err);
     buf_done(&text);
     return rc;
 }

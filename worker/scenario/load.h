@@ -5,6 +5,7 @@
 #define CICADA_WORKER_SCENARIO_LOAD_H
 
 #include "base/buf.h"
+#include "worker/scenario/files.h"
 #include "worker/scenario/names.h"
 #include "worker/scenario/node.h"
 #include "worker/scenario/plan.h"
@@ -35,8 +36,19 @@ struct load_name {
     struct plan_variable variable;
 };
 
+/* How to load. */
+struct load_order {
+    const char *source; /* for messages, and the path unless there are files */
+    bool yaml;
+    const struct plan_tags *tags;
+    const struct files *files; /* NULL: from the folder of source */
+    plan_fault_fn *fault;      /* may be NULL */
+    void *fault_context;
+};
+
 struct loader {
     const char *source;
+    const struct files *files;
     struct err *err;
     const struct plan_tags *tags; /* may be NULL */
     struct arena *memory;         /* the plan's */
@@ -211,10 +223,21 @@ MUST_USE int load_steps(struct loader *l, const struct node *n, struct step_list
 
 /* --- load.c --- */
 
+/* A name that means YAML. */
+bool load_is_yaml(struct str name);
+/* The whole way from a scenario's text to its plan. As plan_load_file. */
+MUST_USE int load_plan(struct str text, const struct load_order *order, struct plan **ret,
+                       struct err *err);
 /* Do the tags keep a task? tags may be NULL. */
 bool load_is_wanted(const struct plan_task *task, const struct plan_tags *tags);
 /* A plan to be filled by another source than a scenario; plan_free. *ret_memory is the memory that
  * is freed with it. NULL: no memory. */
 struct plan *load_empty_plan(struct arena **ret_memory);
+
+/* --- bundle.c --- */
+
+/* The scenario that a locustfile holds; the order's source is what messages call the locustfile. */
+MUST_USE int load_bundle(struct str locustfile, const struct load_order *order, struct plan **ret,
+                         struct err *err);
 
 #endif

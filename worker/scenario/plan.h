@@ -400,7 +400,8 @@ struct plan_tags {
     size_t exclude_count;
 };
 
-/* Load a scenario file: YAML when its name ends in .yaml or .yml, else JSON. Files that it names
+/* Load a scenario file: YAML when its name ends in .yaml or .yml, a locustfile with a scenario
+ * inside (bundle.h) when it ends in .py, tasks in C when in .so, else JSON. Files that it names
  * are relative to it. A fault gives -EINVAL (or the errno of reading) and one line in err:
  * "FILE:LINE: users[0].tasks[1].weight: must be a whole number from 1 to 1000000, not 0". */
 MUST_USE int plan_load_file(const char *path, const struct plan_tags *tags, struct plan **ret,

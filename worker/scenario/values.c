@@ -5,7 +5,6 @@
 #include "base/num.h"
 
 #include <math.h>
-#include <sys/stat.h>
 
 #define SHOWN_BYTES 40 /* of a refused value */
 
@@ -156,48 +155,27 @@ int load_host(struct loader *l, const struct node *n, struct str *ret, struct pl
 
 /* --- files --- */
 
-/* The folder of the scenario with its slash, before the name. */
-static int file_path(const struct loader *l, struct str name, struct buf *ret)
+static int read_file(struct loader *l, struct str name, struct buf *ret, struct err *err)
 {
-    struct str source = str_of(l->source);
-    size_t end = str_starts(name, STR("/")) ? 0 : source.len;
-    while (end > 0 && source.ptr[end - 1] != '/')
-        end--;
-    int rc = buf_add(ret, str_sub(source, 0, end));
-    return rc ? rc : buf_add(ret, name);
-}
-
-/* A device or a pipe would never end, or wait for ever. */
-static int check_regular(const char *path, struct err *err)
-{
-    struct stat status;
-    if (stat(path, &status) < 0)
-        return err_set(err, -errno, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return err_set(err, -EINVAL, "%s: is not a file", path);
-    return 0;
+    if (l->files)
+        return l->files->read(l->files->context, name, ret, err);
+    return files_read_beside(l->source, name, ret, err);
 }
 
 int load_file(struct loader *l, const struct node *n, struct str *ret)
 {
-    struct buf path, bytes;
+    struct buf bytes;
     struct err why = {0};
     struct str name;
     int rc = load_name(l, n, &name);
     if (rc < 0)
         return rc;
-    buf_init(&path, PLAN_MAX_NAME_BYTES * 2);
     buf_init(&bytes, PLAN_MAX_FILE_BYTES);
-    rc = file_path(l, name, &path);
-    if (rc == 0)
-        rc = check_regular(buf_c(&path), &why);
-    if (rc == 0)
-        rc = buf_read_file(&bytes, buf_c(&path), &why);
+    rc = read_file(l, name, &bytes, &why);
     if (rc < 0 && rc != -ENOMEM)
-        rc = load_fail(l, n, "%s", why.code ? why.text : "the path is too long");
+        rc = load_fail(l, n, "%s", why.text);
     else if (rc == 0 && !(*ret = arena_copy(l->memory, buf_str(&bytes))).ptr)
         rc = -ENOMEM;
     buf_done(&bytes);
-    buf_done(&path);
     return rc;
 }

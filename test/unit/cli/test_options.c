@@ -344,9 +344,6 @@ static void test_mistakes(void **state)
          "-f -: fetching the scenario from the master is not built yet: name a file"},
         {"--worker -f http://h", "", "",
          "-f: must be a file, not 'http://h': a URL to load is given without -f"},
-        {"--worker -f locustfile.py", "", "",
-         "-f: 'locustfile.py' is Python, which only Locust's own worker runs: name a scenario "
-         "file"},
         {"--wroker", "", "", "unknown flag '--wroker': did you mean '--worker'?"},
         {"--master_host=h", "", "", "unknown flag '--master_host': did you mean '--master-host'?"},
         {"--master-prot 1", "", "", "unknown flag '--master-prot': did you mean '--master-port'?"},
