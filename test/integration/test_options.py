@@ -228,6 +228,9 @@ def test_options_are_read_as_locust_reads_them(tmp_path):
         options, refusal = from_ours(case)
         if expected is None and any(name in message for name in IGNORED):
             continue
+        if expected and expected["master_host"] == [":1"]:  # "::1" behind a name in a file: one colon is the separator
+            assert "--master-host: give the name or address alone" in refusal, json.dumps(case)
+            continue
         if expected and expected["locustfile"] == ["locustfile.py"]:  # its default; we have none
             assert "nothing to run" in refusal, json.dumps(case)
             continue
