@@ -178,6 +178,7 @@ SRC_worker_engine := \
 	worker/engine/resolver.c \
 	worker/engine/run.c \
 	worker/engine/shard.c \
+	worker/engine/sources.c \
 	worker/engine/timers.c \
 	worker/engine/tls.c \
 	worker/engine/user.c \

@@ -41,6 +41,7 @@ enum http_failure http_failure_of_errno(int error)
     case ENFILE:
         return HTTP_FAILURE_NO_DESCRIPTORS;
     case EADDRNOTAVAIL:
+    case EADDRINUSE:
         return HTTP_FAILURE_NO_PORTS;
     case ENOMEM:
     case ENOBUFS:

@@ -18,6 +18,7 @@
 #include "worker/engine/http_parser.h"
 #include "worker/engine/http_request.h"
 #include "worker/engine/http_response.h"
+#include "worker/engine/sources.h"
 #include "worker/engine/timers.h"
 #include "worker/stats/details.h"
 
@@ -44,7 +45,7 @@ struct http_engine {
     CURLM *multi;
     struct timer timer;
     bool kick; /* curl wants to be called at once */
-    size_t next_source;
+    struct sources sources;
     struct curl_socket **sockets; /* by descriptor */
     size_t socket_count;
 };
@@ -168,18 +169,20 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *engine, void 
     return s->wanted ? set_in_epoll(s) : 0;
 }
 
+/* A descriptor, or -1 with errno. */
 static int open_socket(struct http_engine *e, const struct curl_sockaddr *to)
 {
     struct http_counters *counters = e->setup.counters;
     int fd = socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
-    struct curl_socket *s = fd < 0 ? NULL : socket_of(e, fd);
-    if (fd >= 0 && !s) {
+    if (fd < 0)
+        return -1;
+    struct curl_socket *s = socket_of(e, fd);
+    int error = s ? sources_bind(&e->sources, fd, to->family) : ENOMEM;
+    if (error) {
         (void)close(fd);
-        errno = ENOMEM;
+        errno = error;
         return -1;
     }
-    if (!s)
-        return -1;
     forget_socket(s); /* whatever had the number is gone */
     s->counted = true;
     if (++counters->sockets > counters->sockets_peak)
@@ -679,18 +682,6 @@ static size_t on_bytes(char *bytes, size_t one, size_t n, void *client)
     return goes_on ? one * n : 0;
 }
 
-/* One local address a client, in turn. */
-static CURLcode set_source(struct http_client *c)
-{
-    struct http_engine *e = c->engine;
-    struct str source = e->setup.sources[e->next_source++ % e->setup.source_count];
-    char name[64];
-    int n = snprintf(name, sizeof name, "host!%s", source.ptr);
-    if (n < 0 || (size_t)n >= sizeof name)
-        return CURLE_OUT_OF_MEMORY; /* addresses are shorter */
-    return curl_easy_setopt(c->easy, CURLOPT_INTERFACE, name);
-}
-
 static CURLcode set_client(struct http_client *c)
 {
     CURL *easy = c->easy;
@@ -712,14 +703,13 @@ static CURLcode set_client(struct http_client *c)
     SET(CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);
-    SET(CURLOPT_PROXY, ""); /* as Locust's clients, which do not follow the environment */
+    SET(CURLOPT_QUICK_EXIT, 1L); /* else ending a request waits for its look-up, loop and all */
+    SET(CURLOPT_PROXY, "");      /* as Locust's clients, which do not follow the environment */
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(CURLOPT_MAXAGE_CONN, 3600L);
     SET(CURLOPT_HTTP09_ALLOWED, 0L);
-    if (c->engine->setup.source_count > 0)
-        rc = set_source(c);
     const char *ca_file = secure_getenv("SSL_CERT_FILE"); /* as OpenSSL does in the fast engine */
     if (ca_file)
         SET(CURLOPT_CAINFO, ca_file);
@@ -778,6 +768,7 @@ static void engine_close(struct http_engine *e)
     for (size_t i = 0; i < e->socket_count; i++)
         free(e->sockets[i]);
     free(e->sockets);
+    sources_done(&e->sources);
     free(e);
 }
 
@@ -788,6 +779,11 @@ static int engine_open(const struct http_engine_setup *setup, struct http_engine
         return -ENOMEM;
     e->setup = *setup;
     e->timer.fire = timer_fired;
+    int rc = sources_init(&e->sources, setup->sources, setup->source_count);
+    if (rc < 0) {
+        engine_close(e);
+        return rc;
+    }
     e->multi = curl_multi_init();
     if (!e->multi || curl_multi_setopt(e->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
         curl_multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e) != CURLM_OK ||

@@ -14,6 +14,7 @@
 #include "worker/engine/http_request.h"
 #include "worker/engine/http_response.h"
 #include "worker/engine/resolver.h"
+#include "worker/engine/sources.h"
 #include "worker/engine/timers.h"
 #include "worker/engine/tls.h"
 #include "worker/stats/details.h"
@@ -62,7 +63,8 @@ struct connection {
     uint8_t phase;
     bool reused;        /* the request under way is not its first */
     bool retried;       /* ... and was sent anew after a kept-alive connection failed */
-    uint8_t tries_left; /* addresses to try */
+    uint8_t tries_left; /* addresses to try, */
+    uint8_t turn;       /* beginning with this one */
     size_t sent;        /* bytes of the request under way */
     struct http_parser parser;
 };
@@ -107,9 +109,7 @@ struct http_engine {
     struct resolver *resolver;
     struct tls *tls;
     struct target *targets;
-    struct resolver_address *sources; /* local addresses to connect from, in turn */
-    size_t source_count;
-    size_t next_source;
+    struct sources sources;
     struct connection *graveyard; /* an event of this turn may still point to one */
     char buffer[READ_BYTES + 1];  /* and a NUL behind a body */
 };
@@ -250,24 +250,6 @@ static enum http_failure send_request(struct connection *c);
 static void read_response(struct connection *c, enum http_failure sending, uint64_t now_us);
 static void lost(struct connection *c, enum http_failure failure, uint64_t now_us);
 
-/* The local address that is next in turn, of the family of the remote one; none of that family is
- * no error: the kernel chooses. 0, or the errno. */
-static int bind_source(struct connection *c, int family)
-{
-    struct http_engine *e = c->client->engine;
-    int one = 1;
-    for (size_t i = 0; i < e->source_count; i++) {
-        const struct resolver_address *a = &e->sources[e->next_source++ % e->source_count];
-        if (a->storage.ss_family != family)
-            continue;
-        /* the port is chosen at connect: one local port serves many remote ones */
-        (void)setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one,
-                         sizeof one); /* scarcer */
-        return bind(c->fd, (const struct sockaddr *)&a->storage, a->length) < 0 ? errno : 0;
-    }
-    return 0;
-}
-
 static void count_socket(struct http_counters *counters)
 {
     if (++counters->sockets > counters->sockets_peak)
@@ -283,7 +265,7 @@ static int connect_to(struct connection *c, const struct resolver_address *addre
         return errno;
     count_socket(c->client->engine->setup.counters);
     (void)setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one); /* slower without */
-    int error = bind_source(c, address->storage.ss_family);
+    int error = sources_bind(&c->client->engine->sources, c->fd, address->storage.ss_family);
     if (error != 0)
         return error;
     if (connect(c->fd, (const struct sockaddr *)&address->storage, address->length) < 0 &&
@@ -300,7 +282,7 @@ static enum http_failure open_socket(struct connection *c)
     enum http_failure failure = HTTP_FAILURE_NAME;
     MARK(c->client, resolved_us);
     while (c->tries_left > 0) {
-        const struct resolver_address *address = resolver_next(c->target->name);
+        const struct resolver_address *address = resolver_at(c->target->name, c->turn++);
         c->tries_left--;
         if (!address)
             return HTTP_FAILURE_NAME;
@@ -315,11 +297,18 @@ static enum http_failure open_socket(struct connection *c)
     return failure;
 }
 
+/* The addresses are known: each may be tried once. */
+static enum http_failure open_first_socket(struct connection *c)
+{
+    c->tries_left = (uint8_t)resolver_count(c->target->name);
+    c->turn = (uint8_t)resolver_turn(c->target->name);
+    return open_socket(c);
+}
+
 static void resolved(struct resolver_wait *wait, uint64_t now_us)
 {
     struct connection *c = (struct connection *)((char *)wait - offsetof(struct connection, wait));
-    c->tries_left = (uint8_t)resolver_count(c->target->name);
-    enum http_failure failure = open_socket(c);
+    enum http_failure failure = open_first_socket(c);
     if (failure != HTTP_FAILURE_NONE)
         fail(c, failure, now_us);
 }
@@ -337,8 +326,7 @@ static enum http_failure open_connection(struct connection *c, uint64_t now_us)
     }
     if (rc < 0)
         return rc == -ENOMEM ? HTTP_FAILURE_MEMORY : HTTP_FAILURE_NAME;
-    c->tries_left = (uint8_t)resolver_count(c->target->name);
-    return open_socket(c);
+    return open_first_socket(c);
 }
 
 static enum http_failure tls_failure(const struct connection *c)
@@ -883,22 +871,8 @@ static void engine_close(struct http_engine *e)
         free(t);
     }
     tls_free(e->tls);
-    free(e->sources);
+    sources_done(&e->sources);
     free(e);
-}
-
-static int read_sources(struct http_engine *e)
-{
-    const struct http_engine_setup *setup = &e->setup;
-    if (setup->source_count == 0)
-        return 0;
-    e->sources = calloc(setup->source_count, sizeof *e->sources);
-    for (size_t i = 0; e->sources && i < setup->source_count; i++) {
-        if (!resolver_literal(setup->sources[i], (struct str){NULL, 0}, 0, &e->sources[i]))
-            return -EINVAL; /* the command line was checked: cannot be */
-    }
-    e->source_count = setup->source_count;
-    return e->sources ? 0 : -ENOMEM;
 }
 
 static int engine_open(const struct http_engine_setup *setup, struct http_engine **ret)
@@ -908,7 +882,7 @@ static int engine_open(const struct http_engine_setup *setup, struct http_engine
         return -ENOMEM;
     e->setup = *setup;
     e->tls = tls_new();
-    int rc = e->tls ? read_sources(e) : -ENOMEM;
+    int rc = e->tls ? sources_init(&e->sources, setup->sources, setup->source_count) : -ENOMEM;
     if (rc == 0)
         rc = resolver_new(setup->epoll_fd, setup->timers, &e->resolver);
     if (rc < 0) {

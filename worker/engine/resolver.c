@@ -20,6 +20,7 @@ struct resolver_name {
     struct resolver_name *next;
     struct resolver_wait waiting; /* list head */
     bool looking;                 /* a look-up is under way */
+    bool on_the_spot;             /* ... and is answered now, if the hosts file does */
     bool forever;                 /* an address in text form */
     bool failed;
     unsigned count;
@@ -201,11 +202,12 @@ struct resolver_name *resolver_name(struct resolver *r, struct str host, struct 
 
 static void take_answer(struct resolver_name *n, const struct ares_addrinfo *info, uint64_t now_us)
 {
+    uint64_t zero_s = n->on_the_spot ? RESOLVER_HOSTS_TTL_S : RESOLVER_ZERO_TTL_S;
     uint64_t ttl_s = RESOLVER_LONGEST_TTL_S;
     n->count = 0;
     for (const struct ares_addrinfo_node *a = info->nodes; a; a = a->ai_next) {
         add_address(n, a->ai_addr, a->ai_addrlen);
-        uint64_t own_s = a->ai_ttl > 0 ? (uint64_t)a->ai_ttl : RESOLVER_HOSTS_TTL_S;
+        uint64_t own_s = a->ai_ttl > 0 ? (uint64_t)a->ai_ttl : zero_s;
         ttl_s = own_s < ttl_s ? own_s : ttl_s;
     }
     n->failed = n->count == 0;
@@ -255,7 +257,9 @@ static void look_up(struct resolver *r, struct resolver_name *n, uint64_t now_us
     r->looking++;
     if (!timer_is_set(&r->tick))
         timers_set(r->timers, &r->tick, now_us + TICK_US);
+    n->on_the_spot = true;
     ares_getaddrinfo(r->channel, n->host.ptr, port, &hints, on_answer, n);
+    n->on_the_spot = false;
 }
 
 int resolver_want(struct resolver *r, struct resolver_name *n, struct resolver_wait *wait,
@@ -283,12 +287,17 @@ void resolver_forget(struct resolver_wait *wait)
     wait->next = wait->prev = NULL;
 }
 
-const struct resolver_address *resolver_next(struct resolver_name *n)
-{
-    return n->count ? &n->addresses[n->turn++ % n->count] : NULL;
-}
-
 unsigned resolver_count(const struct resolver_name *n)
 {
     return n->count;
+}
+
+unsigned resolver_turn(struct resolver_name *n)
+{
+    return n->count ? n->turn++ % n->count : 0;
+}
+
+const struct resolver_address *resolver_at(const struct resolver_name *n, unsigned turn)
+{
+    return n->count ? &n->addresses[turn % n->count] : NULL;
 }

@@ -10,7 +10,8 @@
 
 #define RESOLVER_MAX_ADDRESSES 16 /* of one name; more are left out */
 #define RESOLVER_LONGEST_TTL_S 3600
-#define RESOLVER_HOSTS_TTL_S   60      /* of an answer without one (the hosts file) */
+#define RESOLVER_HOSTS_TTL_S   60      /* of an answer from the hosts file, which tells none */
+#define RESOLVER_ZERO_TTL_S    1       /* of an answer with 0: not once a connection */
 #define RESOLVER_FAILED_US     1000000 /* a name that failed is asked for again after this */
 #define RESOLVER_TIMEOUT_MS    5000    /* the first try; c-ares makes two */
 
@@ -49,9 +50,17 @@ MUST_USE int resolver_want(struct resolver *r, struct resolver_name *name,
                            struct resolver_wait *wait, uint64_t now_us);
 void resolver_forget(struct resolver_wait *wait);
 
-/* The next address in turn, after resolver_want gave 0 or ready was called; NULL when the name
- * could not be resolved. Valid until the next resolver call. */
-const struct resolver_address *resolver_next(struct resolver_name *name);
+/* How many addresses there are after resolver_want gave 0 or ready was called; 0: the name could
+ * not be resolved. */
 unsigned resolver_count(const struct resolver_name *name);
+
+/* Where the next connection begins among the addresses: each call begins with another one. A
+ * connection that tries them all counts on from there by itself, for others begin theirs meanwhile.
+ */
+unsigned resolver_turn(struct resolver_name *name);
+
+/* The address at a turn, of any size; NULL when there is none. Valid until the next resolver call.
+ */
+const struct resolver_address *resolver_at(const struct resolver_name *name, unsigned turn);
 
 #endif

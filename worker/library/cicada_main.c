@@ -8,6 +8,7 @@
 #include "worker/cli/options.h"
 #include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
+#include "worker/engine/sources.h"
 #include "worker/runner/headless.h"
 #include "worker/runner/inputs.h"
 #include "worker/runner/worker.h"
@@ -246,7 +247,9 @@ static int run(const struct options *o, const struct cicada_test *test)
     if (signal_fd < 0) {
         (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
-    } else if ((rc = load_plan(o, test, &plan, &err)) < 0 ||
+    } else if ((rc = sources_check(o->source_addresses.items, o->source_addresses.count, &err)) <
+                   0 ||
+               (rc = load_plan(o, test, &plan, &err)) < 0 ||
                (rc = report_setup(o, &setup, &err)) < 0) {
         exit_code = fail(&err, o->log_file, fault(rc));
     } else {

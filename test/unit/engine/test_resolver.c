@@ -90,13 +90,13 @@ static void test_an_ipv4_address_needs_no_look_up(void **state)
     struct resolver_name *name = name_of(l, "127.0.0.3", NULL, 8080);
     assert_int_equal(resolver_want(l->resolver, name, &w.wait, 0), 0);
     assert_int_equal(resolver_count(name), 1);
-    const struct resolver_address *a = resolver_next(name);
+    const struct resolver_address *a = resolver_at(name, 0);
     const struct sockaddr_in *v4 = (const struct sockaddr_in *)&a->storage;
     assert_int_equal(a->length, sizeof *v4);
     assert_int_equal(v4->sin_family, AF_INET);
     assert_int_equal(ntohs(v4->sin_port), 8080);
     assert_int_equal(ntohl(v4->sin_addr.s_addr), 0x7f000003);
-    assert_ptr_equal(resolver_next(name), a);
+    assert_ptr_equal(resolver_at(name, 0), a);
 }
 
 static void test_an_ipv6_address_may_have_a_zone(void **state)
@@ -106,12 +106,12 @@ static void test_an_ipv6_address_may_have_a_zone(void **state)
     struct resolver_name *name = name_of(l, "fe80::1", "lo", 443);
     struct resolver_name *without = name_of(l, "fe80::1", NULL, 443);
     assert_int_equal(resolver_want(l->resolver, name, &w.wait, 0), 0);
-    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&resolver_next(name)->storage;
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)&resolver_at(name, 0)->storage;
     assert_int_equal(v6->sin6_family, AF_INET6);
     assert_int_equal(ntohs(v6->sin6_port), 443);
     assert_int_not_equal(v6->sin6_scope_id, 0);
     assert_ptr_not_equal(name, without);
-    v6 = (const struct sockaddr_in6 *)&resolver_next(without)->storage;
+    v6 = (const struct sockaddr_in6 *)&resolver_at(without, 0)->storage;
     assert_int_equal(v6->sin6_scope_id, 0);
 }
 
@@ -140,7 +140,7 @@ static void test_the_hosts_file_knows_localhost(void **state)
     assert_int_equal(settle(l, name, &w), 0);
     bool found = false;
     for (unsigned i = 0; i < resolver_count(name); i++) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&resolver_next(name)->storage;
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)&resolver_at(name, i)->storage;
         found |= v4->sin_family == AF_INET && ntohl(v4->sin_addr.s_addr) == INADDR_LOOPBACK &&
                  ntohs(v4->sin_port) == 81;
     }
@@ -176,7 +176,7 @@ static void test_a_name_that_cannot_be_fails(void **state)
         struct resolver_name *name = name_of(l, names[i], NULL, 80);
         assert_int_equal(settle(l, name, &w), -ENOENT);
         assert_int_equal(resolver_count(name), 0);
-        assert_null(resolver_next(name));
+        assert_null(resolver_at(name, 0));
         /* and is not asked for again at once */
         assert_int_equal(resolver_want(l->resolver, name, &again.wait, clock_mono_us()), -ENOENT);
         assert_int_equal(again.told, 0);
