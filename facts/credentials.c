@@ -317,7 +317,7 @@ static struct str pem_of(const struct buf *b)
     return b->len ? buf_str(b) : (struct str){NULL, 0};
 }
 
-void credentials_apply(const struct credentials *c, struct http_request *request)
+void credentials_apply(const struct credentials *c, struct http_query *request)
 {
     request->tls = (struct http_tls){.ca.data = pem_of(&c->ca),
                                      .cert.data = pem_of(&c->cert),

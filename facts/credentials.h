@@ -44,6 +44,6 @@ MUST_USE int credentials_load(const struct credentials_options *options, int abo
 void credentials_done(struct credentials *c);
 
 /* Let a request use them; the request borrows. Its url stays the caller's business. */
-void credentials_apply(const struct credentials *c, struct http_request *request);
+void credentials_apply(const struct credentials *c, struct http_query *request);
 
 #endif

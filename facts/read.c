@@ -50,10 +50,10 @@ static int pods_url(const struct credentials *c, const char *pod_namespace, cons
 }
 
 static void prepare(const struct facts_options *o, const struct credentials *c, struct question *q,
-                    struct http_request *ret)
+                    struct http_query *ret)
 {
     static const char *const headers[] = {"Accept: application/json"};
-    *ret = (struct http_request){
+    *ret = (struct http_query){
         .url = buf_c(&q->url),
         .headers = headers,
         .header_count = 1,
@@ -112,7 +112,7 @@ static int ask_both(const struct facts_options *o, const struct credentials *c, 
         rc = pods_url(c, or_default(o->pod_namespace, FACTS_POD_NAMESPACE),
                       or_default(o->pod_selector, FACTS_POD_SELECTOR), &pods->url);
     if (rc == 0) {
-        struct http_request requests[2];
+        struct http_query requests[2];
         struct http_answer answers[2];
         prepare(o, c, nodes, &requests[0]);
         prepare(o, c, pods, &requests[1]);
@@ -136,7 +136,7 @@ static int ask_all_namespaces(const struct facts_options *o, const struct creden
     int rc = pods ? pods_url(c, NULL, or_default(o->pod_selector, FACTS_POD_SELECTOR), &pods->url)
                   : -ENOMEM;
     if (rc == 0) {
-        struct http_request request;
+        struct http_query request;
         char why[FACTS_WHY_BYTES] = "";
         inventory_clear_pods(i);
         prepare(o, c, pods, &request);

@@ -73,7 +73,7 @@ static int add_base(struct buf *b, const char *url)
 }
 
 static int prepare(const struct query_access *access, const struct query *q, struct sent *s,
-                   struct http_request *ret)
+                   struct http_query *ret)
 {
     buf_init(&s->url, 2 * FORM_BYTES);
     buf_init(&s->form, FORM_BYTES);
@@ -91,7 +91,7 @@ static int prepare(const struct query_access *access, const struct query *q, str
     for (size_t i = 0; i < access->header_count; i++)
         s->headers[i] = access->headers[i];
     s->headers[access->header_count] = "Content-Type: application/x-www-form-urlencoded";
-    *ret = (struct http_request){
+    *ret = (struct http_query){
         .url = buf_c(&s->url),
         .body = post ? buf_str(&s->form) : (struct str){NULL, 0},
         .headers = s->headers,
@@ -155,7 +155,7 @@ int query_ask(const struct query_access *access, const struct query *queries, si
     for (size_t i = 0; i < count; i++)
         ret_outcomes[i] = (struct query_outcome){0};
     struct sent *sent = calloc(count + 1, sizeof *sent);
-    struct http_request *requests = calloc(count + 1, sizeof *requests);
+    struct http_query *requests = calloc(count + 1, sizeof *requests);
     struct http_answer *answers = calloc(count + 1, sizeof *answers);
     int rc = sent && requests && answers ? 0 : -ENOMEM;
     for (size_t i = 0; rc == 0 && i < count; i++)

@@ -15,7 +15,7 @@
 #define X509_EXPIRED 10 /* OpenSSL's verify codes, as CURLINFO_SSL_VERIFYRESULT gives them */
 
 struct transfer {
-    const struct http_request *request;
+    const struct http_query *request;
     struct http_answer *answer;
     CURL *easy;
     struct curl_slist *headers, *connect_to;
@@ -60,7 +60,7 @@ static int add_line(struct curl_slist **list, const char *name, const char *valu
 
 static int set_headers(struct transfer *t)
 {
-    const struct http_request *r = t->request;
+    const struct http_query *r = t->request;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < r->header_count; i++)
         rc = is_one_line(r->headers[i]) ? add_line(&t->headers, "", r->headers[i]) : -EINVAL;
@@ -171,7 +171,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *arg)
 
 static CURLcode set_body(struct transfer *t)
 {
-    const struct http_request *r = t->request;
+    const struct http_query *r = t->request;
     CURLcode rc = CURLE_OK;
     if (r->body.ptr) {
         rc = curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->body.len);
@@ -187,7 +187,7 @@ static CURLcode set_body(struct transfer *t)
 
 static CURLcode set_auth(struct transfer *t)
 {
-    const struct http_request *r = t->request;
+    const struct http_query *r = t->request;
     CURLcode rc = CURLE_OK;
     if (r->username)
         rc = curl_easy_setopt(t->easy, CURLOPT_USERNAME, r->username);
@@ -200,7 +200,7 @@ static CURLcode set_auth(struct transfer *t)
 
 static CURLcode set_bounds(struct transfer *t)
 {
-    const struct http_request *r = t->request;
+    const struct http_query *r = t->request;
     CURL *e = t->easy;
     CURLcode rc;
     if ((rc = curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L)) ||
@@ -450,7 +450,7 @@ static void transfer_done(struct transfer *t, CURLM *multi)
     curl_free(t->url);
 }
 
-int http_fetch(const struct http_request *requests, size_t count, int abort_fd,
+int http_fetch(const struct http_query *requests, size_t count, int abort_fd,
                struct http_answer *ret_answers)
 {
     uint64_t begin_us = clock_mono_us();

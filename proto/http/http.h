@@ -36,7 +36,7 @@ struct http_tls {
 typedef int http_sink(void *arg, struct str bytes);
 
 /* Borrowed for the time of the call. timeout_ms and max_bytes must be set, all else may be zero. */
-struct http_request {
+struct http_query {
     const char *url;            /* absolute, http or https; user-info in it is basic auth */
     const char *method;         /* NULL: POST with a body, else GET */
     struct str body;            /* sent when its ptr is not NULL */
@@ -79,7 +79,7 @@ static inline bool http_answer_ok(const struct http_answer *a)
  *   abort_fd  a descriptor (an eventfd) whose becoming readable ends all that still run, with
  *             -ECANCELED; it is not read from. -1: none
  * Returns 0 when every request was tried, or -ENOMEM, which each answer then says too. */
-MUST_USE int http_fetch(const struct http_request *requests, size_t count, int abort_fd,
+MUST_USE int http_fetch(const struct http_query *requests, size_t count, int abort_fd,
                         struct http_answer *ret_answers);
 void http_answer_done(struct http_answer *a);
 

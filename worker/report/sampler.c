@@ -59,7 +59,7 @@ static void put(struct mailbox *m, struct reading *reading)
 
 /* --- the questions --------------------------------------------------------------------------- */
 
-static int fetch(const struct http_request *request, int abort_fd, struct http_answer *ret,
+static int fetch(const struct http_query *request, int abort_fd, struct http_answer *ret,
                  struct err *err)
 {
     int rc = http_fetch(request, 1, abort_fd, ret);
@@ -71,7 +71,7 @@ static int fetch(const struct http_request *request, int abort_fd, struct http_a
 static int ask_actors(const struct sampler *s, int abort_fd, struct reading *ret, struct err *err)
 {
     static const char *const headers[] = {"Accept: text/plain;version=0.0.4"};
-    const struct http_request request = {
+    const struct http_query request = {
         .url = s->url,
         .headers = headers,
         .header_count = 1,
@@ -87,7 +87,7 @@ static int ask_actors(const struct sampler *s, int abort_fd, struct reading *ret
 }
 
 /* "user:password" as two texts within the copy. */
-static void split_auth(char *copy, struct http_request *request)
+static void split_auth(char *copy, struct http_query *request)
 {
     char *colon = strchr(copy, ':');
     if (colon)
@@ -108,7 +108,7 @@ static int web_url(const char *base, struct buf *url)
 static int ask_master_web(const struct sampler *s, int abort_fd, struct reading *ret,
                           struct err *err)
 {
-    struct http_request request = {.timeout_ms = SAMPLER_TIMEOUT_MS, .max_bytes = LEADER_WEB_BYTES};
+    struct http_query request = {.timeout_ms = SAMPLER_TIMEOUT_MS, .max_bytes = LEADER_WEB_BYTES};
     struct http_answer answer = {0};
     struct buf url;
     char *auth = s->auth ? strdup(s->auth) : NULL;

@@ -71,7 +71,7 @@ void scrape_push(const struct scrape_options *options, const struct metrics_inpu
         log_warning("metrics were not pushed: %s, continuing", strerror(-rc));
     } else {
         static const char *const headers[] = {"Content-Type: text/plain; version=0.0.4"};
-        const struct http_request request = {
+        const struct http_query request = {
             .url = options->push_url,
             .method = "PUT",
             .body = buf_str(&page),

@@ -93,7 +93,7 @@ static void test_kubeconfig_comes_second(void **state)
     assert_string_equal(c.server, "https://h/base");
     assert_string_equal(buf_c(&c.ca), "CA");
     assert_string_equal(buf_c(&c.token), "t");
-    struct http_request r = {0};
+    struct http_query r = {0};
     credentials_apply(&c, &r);
     assert_string_equal(r.bearer_token, "t");
     assert_int_equal(r.tls.ca.data.len, 2);

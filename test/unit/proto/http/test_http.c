@@ -100,13 +100,13 @@ static char *url_of(const struct server *s, const char *rest)
     return url;
 }
 
-static struct http_request request_to(const char *url)
+static struct http_query request_to(const char *url)
 {
-    return (struct http_request){.url = url, .timeout_ms = 20000, .max_bytes = 1u << 20};
+    return (struct http_query){.url = url, .timeout_ms = 20000, .max_bytes = 1u << 20};
 }
 
 /* One request to a server that gives this answer. */
-static void ask(const char *answer, struct http_request request, struct http_answer *ret)
+static void ask(const char *answer, struct http_query request, struct http_answer *ret)
 {
     struct server s;
     server_start(&s, answer);
@@ -136,7 +136,7 @@ static void test_what_is_sent(void **state)
     struct http_answer a;
     const char *headers[] = {"X-Scope: a", "Accept: application/json"};
     server_start(&s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    struct http_request r = request_to(url_of(&s, "/base/q?x=1"));
+    struct http_query r = request_to(url_of(&s, "/base/q?x=1"));
     r.headers = headers;
     r.header_count = 2;
     r.bearer_token = "t0ken";
@@ -160,7 +160,7 @@ static void test_basic_auth(void **state)
     struct server s;
     struct http_answer a;
     server_start(&s, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-    struct http_request r = request_to(url_of(&s, "/"));
+    struct http_query r = request_to(url_of(&s, "/"));
     r.username = "user";
     r.password = "pass";
     assert_int_equal(http_fetch(&r, 1, -1, &a), 0);
@@ -198,7 +198,7 @@ static void test_faults_have_fixed_texts(void **state)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct http_answer a;
-        struct http_request r = request_to(NULL);
+        struct http_query r = request_to(NULL);
         r.max_bytes = 5;
         ask(cases[i].answer, r, &a);
         print_message("%s: %s\n", cases[i].label, a.error);
@@ -215,7 +215,7 @@ static void test_refused_and_unknown(void **state)
     struct server s;
     server_start(&s, "");
     server_done(&s); /* its port is free now */
-    struct http_request requests[] = {
+    struct http_query requests[] = {
         request_to(url_of(&s, "/")),       request_to("http://name.invalid/"),
         request_to("ftp://127.0.0.1/"),    request_to("127.0.0.1:80"),
         request_to("http://127.0.0.1:1/"), request_to(""),
@@ -251,7 +251,7 @@ static void test_a_silent_server_costs_its_timeout_alone(void **state)
     server_start(&good, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     char silent_url[64];
     (void)snprintf(silent_url, sizeof silent_url, "http://127.0.0.1:%u/", silent.port);
-    struct http_request r[] = {request_to(silent_url), request_to(url_of(&good, "/"))};
+    struct http_query r[] = {request_to(silent_url), request_to(url_of(&good, "/"))};
     r[0].timeout_ms = 1000;
     assert_int_equal(http_fetch(r, 2, -1, a), 0);
     assert_int_equal(a[0].code, -ETIMEDOUT);
@@ -273,7 +273,7 @@ static void test_a_readable_descriptor_ends_all(void **state)
     struct server silent;
     struct http_answer a[2];
     server_start(&silent, NULL);
-    struct http_request r[] = {request_to(url_of(&silent, "/")), request_to(url_of(&silent, "/"))};
+    struct http_query r[] = {request_to(url_of(&silent, "/")), request_to(url_of(&silent, "/"))};
     int fd = eventfd(1, 0);
     assert_int_equal(http_fetch(r, 2, fd, a), 0);
     for (int i = 0; i < 2; i++) {
@@ -293,7 +293,7 @@ static void test_https_to_a_plain_server(void **state)
     char url[64];
     server_start(&s, "");
     (void)snprintf(url, sizeof url, "https://127.0.0.1:%u/", s.port);
-    struct http_request r = request_to(url);
+    struct http_query r = request_to(url);
     r.timeout_ms = 500; /* the server waits for a request's end, which does not come */
     assert_int_equal(http_fetch(&r, 1, -1, &a), 0);
     server_done(&s);
@@ -327,7 +327,7 @@ static void test_the_sink_takes_good_bodies_only(void **state)
     struct http_answer a;
     struct buf got;
     buf_init(&got, 100);
-    struct http_request r = request_to(NULL);
+    struct http_query r = request_to(NULL);
     r.sink = collect;
     r.sink_arg = &got;
     ask("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", r, &a);
@@ -387,7 +387,7 @@ static void test_redirects_are_followed_on_demand(void **state)
                    "Content-Length: 0\r\n\r\n",
                    target.port);
     server_start(&first, answer);
-    struct http_request r = request_to(url_of(&first, "/"));
+    struct http_query r = request_to(url_of(&first, "/"));
     r.follow_redirects = true;
     r.bearer_token = "t0ken";
     assert_int_equal(http_fetch(&r, 1, -1, &a), 0);
@@ -437,7 +437,7 @@ static void test_out_of_memory_is_an_answer(void **state)
     bool failed = true;
     for (unsigned long n = 1; failed; n++) {
         struct http_answer a;
-        struct http_request r = request_to("http://127.0.0.1:1/");
+        struct http_query r = request_to("http://127.0.0.1:1/");
         r.bearer_token = "t";
         alloc_fail_at(n);
         int rc = http_fetch(&r, 1, -1, &a);
