@@ -54,10 +54,11 @@ class Probe:
         self.order("send " + frame.hex())
         return int(self.expect("sent "))
 
-    def reopen(self, keep=False):
+    def reopen(self, keep=False, attend=None):
+        """The link says so when the connection is closed; the identity that it keeps returns a second later."""
         self.order("reopen keep" if keep else "reopen")
-        assert self.expect("reopened ") == "0"
-        self.identity = self.expect("id ").encode()
+        assert self.expect("reopened ", attend) == "0"
+        self.identity = self.expect("id ", attend).encode()
         return self.identity
 
     def ask(self, what):
@@ -260,7 +261,7 @@ def test_reopening_with_the_same_and_with_a_fresh_identity(router, probe):
         assert r.recv_multipart() == [p.identity, b"x"]
         identities.add(p.identity)
         before = p.identity
-        assert (p.reopen(keep) == before) is keep
+        assert (p.reopen(keep, attend=r) == before) is keep
     assert len(identities) == 2
 
 

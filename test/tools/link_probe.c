@@ -34,16 +34,23 @@ static void send_hex(struct link *l, struct str hex)
     buf_done(&frame);
 }
 
-/* False to end. */
-static bool obey(struct link *l, struct str line, unsigned long wakes)
+/* A reopened link may be connected again already when it is looked at next. */
+static void reopen(struct link *l, bool keep_identity, bool *connected)
 {
     struct err err = {0};
+    printf("reopened %d\n", link_reopen(l, keep_identity, &err));
+    printf("id %.*s\n", STR_ARG(link_node_id(l)));
+    *connected = false;
+}
+
+/* False to end. */
+static bool obey(struct link *l, struct str line, unsigned long wakes, bool *connected)
+{
     uint64_t ms;
     if (str_starts(line, STR("send ")))
         send_hex(l, str_sub(line, 5, line.len));
     else if (str_starts(line, STR("reopen")))
-        printf("reopened %d\nid %.*s\n", link_reopen(l, str_ends(line, STR(" keep")), &err),
-               STR_ARG(link_node_id(l)));
+        reopen(l, str_ends(line, STR(" keep")), connected);
     else if (str_eq(line, STR("status")))
         printf("status %s\n", link_status(l));
     else if (str_eq(line, STR("wakes")))
@@ -88,7 +95,7 @@ static void tell_connection(struct link *l, bool *connected)
 }
 
 /* Take what standard input has; false at its end or at "quit". */
-static bool take_orders(struct link *l, struct buf *input, unsigned long wakes)
+static bool take_orders(struct link *l, struct buf *input, unsigned long wakes, bool *connected)
 {
     char part[PART_BYTES];
     ssize_t n = read(STDIN_FILENO, part, sizeof part);
@@ -98,7 +105,7 @@ static bool take_orders(struct link *l, struct buf *input, unsigned long wakes)
         struct str line = str_sub(buf_str(input), 0, str_find(buf_str(input), '\n'));
         if (line.len == input->len)
             return true;
-        if (!obey(l, line, wakes))
+        if (!obey(l, line, wakes, connected))
             return false;
         buf_drop(input, line.len + 1);
     }
@@ -129,7 +136,7 @@ int main(int argc, char **argv)
         if (fds[0].revents)
             tell_frames(l);
         if (fds[1].revents)
-            on = take_orders(l, &input, wakes);
+            on = take_orders(l, &input, wakes, &connected);
         tell_connection(l, &connected);
     }
     buf_done(&input);

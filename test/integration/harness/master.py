@@ -140,11 +140,12 @@ class Master(Process):
         return self.wait_stats(enough, timeout, "%d workers in %s" % (count, "/".join(states)))["workers"]
 
     def wait_users(self, count, timeout=30):
-        """Until the workers together report this number of users; each worker's number, sorted."""
+        """Until the workers together report this number of users; each worker's number, sorted. The master keeps a
+        missing worker in its list for a minute: it has no users, and is left out."""
         def enough(stats):
             return stats["user_count"] == count
         stats = self.wait_stats(enough, timeout, "%d users" % count)
-        return sorted(w["user_count"] for w in stats["workers"])
+        return sorted(w["user_count"] for w in stats["workers"] if w["state"] != "missing")
 
     def wait_requests(self, count, timeout=30):
         """Until the Aggregated row has at least this number of requests."""
