@@ -1,5 +1,6 @@
 """The main job: a real master starts, cicada attaches, and the master's counts are nginx's own."""
 import csv
+import signal
 import time
 
 import pytest
@@ -103,19 +104,39 @@ def test_newest_master_scale_and_stop(nginx, start_master, start_cicada):
     master.assert_clean()
 
 
-def test_requests_on_the_way_end_within_the_stop_timeout(nginx, start_master, start_cicada, tmp_path):
-    """/slower answers after 3 s; the stop timeout is 5 s: all of them are counted."""
+@pytest.fixture
+def slower(tmp_path):
+    """A scenario of requests that are answered after 3 s."""
     scenario = tmp_path / "slower.json"
     user = '{"name": "%s", "tasks": ["/slower"]}'
     scenario.write_text('{"users": [%s, %s]}' % (user % "Visitor", user % "Buyer"))
+    return scenario
+
+
+def test_requests_on_the_way_end_within_the_stop_timeout(nginx, start_master, start_cicada, slower):
+    """The stop timeout is 5 s: all of them are counted."""
     master = start_master()
-    start_cicada(master.port, scenario=scenario)
+    start_cicada(master.port, scenario=slower)
     master.wait_workers(1, ("ready",))
     master.swarm(10, 100, nginx.url)
     master.wait_users(10)
     master.stop()
     wait_quiet(nginx)
     assert_counts(master.last_stop(1), nginx)
+
+
+def test_a_second_signal_cuts_what_is_on_the_way(nginx, start_master, start_cicada, slower):
+    master = start_master()
+    cicada = start_cicada(master.port, scenario=slower)
+    master.wait_workers(1, ("ready",))
+    master.swarm(4, 100, nginx.url)
+    master.wait_users(4)
+    cicada.signal(signal.SIGINT)
+    cicada.wait_line("interrupted, quitting")
+    cicada.signal(signal.SIGINT)
+    assert cicada.wait(20) == 130
+    started, finished = cicada.requests()
+    assert 0 <= finished < started
 
 
 def test_files_and_pages_of_the_master(version, nginx, start_master, start_cicada, tmp_path):

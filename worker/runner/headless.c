@@ -662,6 +662,8 @@ static int finish(struct headless *h)
     struct engine_status status;
     struct err err = {0};
     engine_status(h->engine, &status);
+    status.interrupted += status.in_flight; /* the end of the process cuts it */
+    status.in_flight = 0;
     struct report report = make_report(h, &status);
     survey_fill(&h->survey, &report);
     if (tally_judge(&h->tally) < 0 ||

@@ -115,6 +115,7 @@ static void close_files(struct reporter *r)
         return;
     struct report report = make_report(r, REPORT_DONE);
     const struct engine_status status = since_begin(r);
+    report.requests.interrupted += status.in_flight; /* the end of the process cuts it */
     survey_fill(&r->survey, &report);
     if (generator_judge(&r->generator, &status, &report.generator) < 0)
         log_warning("out of memory: the generator is judged in part, continuing");

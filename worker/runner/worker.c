@@ -622,6 +622,7 @@ static void tell_undelivered(struct worker *w)
         log_warning("%llu requests ended too late to be told to the master", count);
 }
 
+/* What is under way after a second signal is cut by the end of the process. */
 static void tell_requests(struct worker *w)
 {
     struct engine_status s;
@@ -629,7 +630,7 @@ static void tell_requests(struct worker *w)
     if (s.started > 0)
         log_info("%llu requests: %llu succeeded, %llu failed, %llu cut at the end of their user",
                  (unsigned long long)s.started, (unsigned long long)s.succeeded,
-                 (unsigned long long)s.failed, (unsigned long long)s.interrupted);
+                 (unsigned long long)s.failed, (unsigned long long)(s.interrupted + s.in_flight));
 }
 
 static void push_metrics(struct worker *w)
