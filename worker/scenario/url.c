@@ -90,6 +90,29 @@ static int parse_ipv6(struct str text, struct url *u, struct err *err)
     return 0;
 }
 
+/* Four numbers, one of them above 255: neither an address nor a name, as DNS has no top-level
+ * domain of digits. Resolvers only say that it was not found. */
+static bool is_wrong_ipv4(struct str name)
+{
+    unsigned labels = 1, value = 0;
+    bool above = false, digits = false;
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (c == '.' && digits) {
+            labels++;
+            value = 0;
+            digits = false;
+        } else if (c >= '0' && c <= '9') {
+            value = value > 255 ? value : value * 10 + (unsigned)(c - '0');
+            above |= value > 255;
+            digits = true;
+        } else {
+            return false;
+        }
+    }
+    return labels == 4 && digits && above;
+}
+
 static int parse_name(struct str name, struct url *u, struct err *err)
 {
     if (name.len == 0)
@@ -100,6 +123,9 @@ static int parse_name(struct str name, struct url *u, struct err *err)
         if (!is_alnum(name.ptr[i]) && !strchr("-._~", name.ptr[i]))
             return err_set(err, -EINVAL, "has the character '%c' in its host", name.ptr[i]);
     }
+    if (is_wrong_ipv4(name))
+        return err_set(err, -EINVAL, "has the host '%.*s', which is no IPv4 address",
+                       STR_ARG(str_sub(name, 0, name.len < 40 ? name.len : 40)));
     u->host = name;
     return 0;
 }

@@ -99,6 +99,14 @@ static void test_refused_urls_say_why(void **state)
         {"http://h/\t", "has a control character at position 10"},
         {"http://h/\x7F", "has a control character at position 10"},
         {"http://h/é", "has a character outside ASCII at position 10"},
+        {"http://256.1.1.1", "has the host '256.1.1.1', which is no IPv4 address"},
+        {"http://u@1.2.3.999:80/x", "has the host '1.2.3.999', which is no IPv4 address"},
+        {"http://1.2.4294967297.4", "has the host '1.2.4294967297.4', which is no IPv4 address"},
+        {"http://255.255.255.255", NULL},
+        {"http://256.1.1", NULL}, /* what resolvers know or do not */
+        {"http://256.1.1.1.nip.example", NULL},
+        {"http://256.1.1.1x", NULL},
+        {"http://256.1..1", NULL},
         {"http://" LONG_HOST, "has a host of more than 255 bytes"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
