@@ -11,6 +11,7 @@
 #include "worker/report/leader.h"
 
 #include <arpa/inet.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -319,6 +320,17 @@ static int take_list(struct parse *p, const struct flag *f, bool use, struct str
     return rc;
 }
 
+/* As in Locust the last -f counts; that the others are left out is worth a line. */
+static int tell_other_file(struct parse *p, const struct flag *f)
+{
+    char where[ERR_TEXT_BYTES];
+    if (f->at != offsetof(struct options, scenario_file) || !p->o->scenario_file)
+        return 0;
+    (void)snprintf(where, sizeof where, "-f %s",
+                   log_quote(str_of(p->o->scenario_file), p->quoted)); /* fits */
+    return mention(p, f, where, "is followed by another -f");
+}
+
 static int take_flag(struct parse *p, struct str argument, struct arguments *args)
 {
     const struct flag *f;
@@ -343,7 +355,8 @@ static int take_flag(struct parse *p, struct str argument, struct arguments *arg
             return err_set(p->err, -EINVAL, "%s: needs a value", f->name);
         value = str_of(*args->at++);
     }
-    return use ? set_value(p, f, f->name, value) : 0;
+    rc = use ? tell_other_file(p, f) : 0;
+    return rc == 0 && use ? set_value(p, f, f->name, value) : rc;
 }
 
 static int take_positional(struct parse *p, struct str argument)
@@ -569,6 +582,10 @@ static int check_scenario(struct parse *p)
     if (str_find_str(file, STR("://")) < file.len)
         return err_set(p->err, -EINVAL,
                        "-f: must be a file, not %s: a URL to load is given without -f",
+                       log_quote(file, p->quoted));
+    if (str_find(file, ',') < file.len) /* Locust's way to name several */
+        return err_set(p->err, -EINVAL,
+                       "-f: must be one file, not %s: put all user classes into one scenario",
                        log_quote(file, p->quoted));
     return 0;
 }

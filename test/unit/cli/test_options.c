@@ -268,6 +268,19 @@ static void test_ignored_flags_are_told_once(void **state)
     options_done(&o);
 }
 
+static void test_the_last_scenario_counts(void **state)
+{
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("--worker -f a.json --locustfile=b.json", "LOCUST_LOCUSTFILE=c.json",
+                           "locustfile = d.json", &o, &err),
+                     0);
+    assert_string_equal(o.scenario_file, "b.json");
+    check_list(&o.notices, "<-f 'a.json' is followed by another -f, ignoring>");
+    options_done(&o);
+}
+
 static void test_a_headless_run(void **state)
 {
     (void)state;
@@ -342,6 +355,8 @@ static void test_mistakes(void **state)
         {"--worker http://h http://i", "", "", "one URL at a time, not 'http://i' too"},
         {"--worker -f -", "", "",
          "-f -: fetching the scenario from the master is not built yet: name a file"},
+        {"--worker -f a.json,b.json", "", "",
+         "-f: must be one file, not 'a.json,b.json': put all user classes into one scenario"},
         {"--worker -f http://h", "", "",
          "-f: must be a file, not 'http://h': a URL to load is given without -f"},
         {"--wroker", "", "", "unknown flag '--wroker': did you mean '--worker'?"},
@@ -538,6 +553,7 @@ int main(void)
         cmocka_unit_test(test_wait_between_runs),
         cmocka_unit_test(test_processes_are_threads),
         cmocka_unit_test(test_ignored_flags_are_told_once),
+        cmocka_unit_test(test_the_last_scenario_counts),
         cmocka_unit_test(test_a_headless_run),
         cmocka_unit_test(test_help_and_version_come_first),
         cmocka_unit_test(test_mistakes),
