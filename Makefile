@@ -227,17 +227,21 @@ SRC_worker_metrics := \
 	worker/metrics/server.c
 
 SRC_worker_runner := \
+	worker/runner/calibrate.c \
+	worker/runner/capacity.c \
 	worker/runner/course.c \
 	worker/runner/dispatcher.c \
 	worker/runner/headless.c \
 	worker/runner/keys.c \
 	worker/runner/machine.c \
 	worker/runner/registration.c \
+	worker/runner/pace.c \
 	worker/runner/reporter.c \
 	worker/runner/inputs.c \
 	worker/runner/lines.c \
 	worker/runner/samples.c \
 	worker/runner/scrape.c \
+	worker/runner/signals.c \
 	worker/runner/spawn.c \
 	worker/runner/survey.c \
 	worker/runner/tally.c \
@@ -246,6 +250,8 @@ SRC_worker_runner := \
 	worker/runner/worker.c
 
 SRC_worker_cli := \
+	worker/cli/calibrate_text.c \
+	worker/cli/command_calibrate.c \
 	worker/cli/command_check.c \
 	worker/cli/command_facts.c \
 	worker/cli/command_harvest.c \
@@ -255,6 +261,7 @@ SRC_worker_cli := \
 	worker/cli/config.c \
 	worker/cli/flags.c \
 	worker/cli/help.c \
+	worker/cli/load_setup.c \
 	worker/cli/options.c \
 	worker/cli/report_setup.c
 

@@ -7,6 +7,8 @@
 #define HELP_MAX_BYTES (1u << 16)
 
 const struct command command_table[] = {
+    {"calibrate", "URL|SCENARIO [--target-users N] [--target-rps RATE] [...]",
+     "Find what one worker sustains, and how many workers a wished load needs.", command_calibrate},
     {"check", "SCENARIO [--set NAME=VALUE ...] [--tags TAG ...]",
      "Print what a scenario does, or all that is wrong with it.", command_check},
     {"facts", "[--strict] [FLAG ...]",

@@ -37,6 +37,7 @@ int command_fail(const struct err *err);
 int command_begin(char *const argv[], char *const envp[], size_t operand_count,
                   const char *operands, struct options *ret);
 
+command_run command_calibrate;
 command_run command_check;
 command_run command_facts;
 command_run command_harvest;

@@ -5,6 +5,8 @@
 #define FIELD(field) .use = FLAG_USED, .at = offsetof(struct options, field)
 #define OF_WORKER    .group = FLAG_GROUP_WORKER, .run = FLAG_RUN_WORKER
 #define OF_HEADLESS  .group = FLAG_GROUP_HEADLESS, .run = FLAG_RUN_HEADLESS
+#define OF_RUNS      .group = FLAG_GROUP_LOAD, .run = FLAG_RUN_WORKER | FLAG_RUN_HEADLESS
+#define OF_CALIBRATE .group = FLAG_GROUP_CALIBRATE, .run = FLAG_RUN_CALIBRATE
 #define OF_OUTPUT    .group = FLAG_GROUP_OUTPUT, .run = FLAG_RUN_HEADLESS
 
 const struct flag flag_table[] = {
@@ -23,10 +25,10 @@ const struct flag flag_table[] = {
     {"--stop-timeout", "-s", "LOCUST_STOP_TIMEOUT", "TIME",
      "How long a user may take to finish its running task when it is stopped, as 10, 10s or 1m. "
      "The master's value wins over it. Default: 0, cut at once.",
-     FLAG_TIMESPAN, FIELD(stop_timeout_s), .group = FLAG_GROUP_LOAD},
+     FLAG_TIMESPAN, FIELD(stop_timeout_s), OF_RUNS},
     {"--reset-stats", NULL, "LOCUST_RESET_STATS", NULL,
      "Forget what was measured when all users are spawned. Give it to the master too.", FLAG_SWITCH,
-     FIELD(reset_stats), .group = FLAG_GROUP_LOAD},
+     FIELD(reset_stats), OF_RUNS},
 
     /* a run of its own */
     {"--headless", NULL, "LOCUST_HEADLESS", NULL, "Make the load from here, without a master.",
@@ -54,6 +56,27 @@ const struct flag flag_table[] = {
      "Exit status 98 when this generator was the bottleneck.", FLAG_SWITCH,
      FIELD(fail_if_saturated), OF_HEADLESS},
 
+    /* what one worker sustains */
+    {"--target-users", NULL, "CICADA_TARGET_USERS", "N",
+     "The wished load, in users: says how many workers it needs.", FLAG_NUMBER, FIELD(target_users),
+     OF_CALIBRATE, .min = 1, .max = INT64_C(1000000000000)},
+    {"--target-rps", NULL, "CICADA_TARGET_RPS", "RATE", "The same in requests a second.", FLAG_RATE,
+     FIELD(target_rps), OF_CALIBRATE},
+    {"--cpu-limit", NULL, "CICADA_CPU_LIMIT", "PERCENT",
+     "What the busiest thread may use of a core. Default: 80.", FLAG_RATE, FIELD(cpu_limit_pct),
+     OF_CALIBRATE},
+    {"--lag-limit", NULL, "CICADA_LAG_LIMIT", "MS",
+     "How late its event loop may be, in milliseconds. Default: 5.", FLAG_RATE, FIELD(lag_limit_ms),
+     OF_CALIBRATE},
+    {"--users-max", NULL, "CICADA_USERS_MAX", "N", "Users at the most. Default: 100000.",
+     FLAG_NUMBER, FIELD(users_max), OF_CALIBRATE, .min = 1, .max = OPTIONS_MAX_USERS},
+    {"--step-time", NULL, "CICADA_STEP_TIME", "TIME",
+     "How long each number of users is tried. Default: 3s, or twice as long as users wait.",
+     FLAG_TIMESPAN, FIELD(step_time_s), OF_CALIBRATE},
+    {"--max-time", NULL, "CICADA_MAX_TIME", "TIME",
+     "End after so long at the most. Default: 20 steps, which is a minute.", FLAG_TIMESPAN,
+     FIELD(max_time_s), OF_CALIBRATE},
+
     /* what it leaves behind */
     {"--csv", NULL, "LOCUST_CSV", "PREFIX",
      "Write PREFIX_stats.csv, PREFIX_stats_history.csv, PREFIX_failures.csv and "
@@ -66,7 +89,7 @@ const struct flag flag_table[] = {
      "Write a report page. {u}, {r} and {t} in the name stand for users, spawn rate and run time.",
      FLAG_TEXT, FIELD(html_file), OF_OUTPUT},
     {"--json", NULL, NULL, NULL, "Print the final stats as JSON on stdout.", FLAG_SWITCH,
-     FIELD(json), OF_OUTPUT},
+     FIELD(json), .group = FLAG_GROUP_OUTPUT, .run = FLAG_RUN_HEADLESS | FLAG_RUN_CALIBRATE},
     {"--json-file", NULL, NULL, "NAME", "Write them to NAME.json.", FLAG_TEXT, FIELD(json_file),
      OF_OUTPUT},
     {"--results-dir", NULL, "CICADA_RESULTS_DIR", "DIR", "Write everything into this folder.",
@@ -118,7 +141,7 @@ const struct flag flag_table[] = {
      FLAG_REPEATED, FIELD(source_addresses), .group = FLAG_GROUP_LOAD},
     {"--phases", NULL, "CICADA_PHASES", NULL,
      "Measure the parts of each request: name look-up, connect, TLS, first byte, body.",
-     FLAG_SWITCH, FIELD(phases), .group = FLAG_GROUP_LOAD},
+     FLAG_SWITCH, FIELD(phases), OF_RUNS},
 
     {"--metrics-port", NULL, "CICADA_METRICS_PORT", "PORT",
      "Serve /metrics for Prometheus, /healthz and /readyz there; 0: any free port.", FLAG_NUMBER,
@@ -265,7 +288,6 @@ const struct flag flag_table[] = {
     {"--step-load", .kind = FLAG_SWITCH, .use = FLAG_GONE},
     {"--step-users", .kind = FLAG_NUMBER, .use = FLAG_GONE},
     {"--step-clients", .kind = FLAG_NUMBER, .use = FLAG_GONE},
-    {"--step-time", .kind = FLAG_TIMESPAN, .use = FLAG_GONE},
 };
 
 const size_t flag_count = sizeof flag_table / sizeof *flag_table;

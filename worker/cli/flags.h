@@ -28,13 +28,19 @@ enum flag_use {
     FLAG_GONE,    /* as ignored; no longer in Locust, so it takes part in no abbreviation */
 };
 
-/* In which kind of run it has a meaning; in the other one it is ignored with one line. */
-enum flag_run { FLAG_RUN_ANY, FLAG_RUN_WORKER, FLAG_RUN_HEADLESS };
+/* In which kinds of run it has a meaning, bits; in the others it is ignored with one line. */
+enum {
+    FLAG_RUN_ANY = 0,
+    FLAG_RUN_WORKER = 1,
+    FLAG_RUN_HEADLESS = 2,
+    FLAG_RUN_CALIBRATE = 4, /* 'cicada calibrate' */
+};
 
 enum flag_group {
     FLAG_GROUP_LOAD,
     FLAG_GROUP_HEADLESS,
     FLAG_GROUP_OUTPUT,
+    FLAG_GROUP_CALIBRATE,
     FLAG_GROUP_WORKER,
     FLAG_GROUP_METRICS,
     FLAG_GROUP_REPORT,
@@ -55,7 +61,7 @@ struct flag {
     enum flag_kind kind;
     enum flag_use use;
     enum flag_group group;
-    enum flag_run run;
+    unsigned run;
     size_t at; /* offset of its field in struct options, when used */
     int64_t min, max;
 };

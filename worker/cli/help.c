@@ -8,9 +8,16 @@
 #define COLUMNS     80
 #define TEXT_COLUMN 26
 
-static const char *const titles[FLAG_GROUPS] = {"What is run", "Headless run", "Files and console",
-                                                "Worker",      "Metrics",      "Report",
-                                                "Tags",        "Log",          "Other"};
+static const char *const titles[FLAG_GROUPS] = {"What is run",
+                                                "Headless run",
+                                                "Files and console",
+                                                "Of cicada calibrate",
+                                                "Worker",
+                                                "Metrics",
+                                                "Report",
+                                                "Tags",
+                                                "Log",
+                                                "Other"};
 
 static const char before[] =
     "Usage: cicada --headless -u USERS -t TIME http://HOST/PATH [FLAG ...]\n"
@@ -28,6 +35,27 @@ static const char after[] =
     "Exit status: 0 done; 1 the run failed, or a headless run had failures (see\n"
     "--exit-code-on-error); 2 wrong usage; 98 saturated (--fail-if-saturated);\n"
     "99 a threshold was not met.\n";
+
+static const char calibrate_before[] =
+    "Usage: cicada calibrate http://HOST/PATH [FLAG ...]\n"
+    "       cicada calibrate SCENARIO [FLAG ...] [CLASS ...]\n"
+    "\n"
+    "Find what one worker sustains against this target, and how many workers a\n"
+    "wished load needs:\n"
+    "\n"
+    "  cicada calibrate shop.json --target-users 50000\n"
+    "  cicada calibrate http://127.0.0.1:8080/ --target-rps 200000\n"
+    "\n"
+    "The number of users grows step by step, until a thread or its event loop is\n"
+    "over a limit, or the target answers no faster. Ask only a target that may be\n"
+    "loaded to its limit.\n";
+
+static const char calibrate_after[] =
+    "\n"
+    "  --json                  Print the answer and all steps as JSON on stdout.\n"
+    "\n"
+    "Exit status: 0 measured; 1 nothing could be measured, as where requests fail;\n"
+    "2 wrong usage; 130 after CTRL+C, with what was known.\n";
 
 /* Append the words of text between the columns from and COLUMNS; *column is where the last line
  * ended. */
@@ -65,12 +93,13 @@ static int add_flag(struct buf *out, const struct flag *f)
     return rc == 0 ? buf_add_byte(out, '\n') : rc;
 }
 
-static int add_group(struct buf *out, enum flag_group group)
+static int add_group(struct buf *out, enum flag_group group, unsigned runs)
 {
     int rc = buf_printf(out, "\n%s:\n", titles[group]);
     for (size_t i = 0; rc == 0 && i < flag_count; i++) {
         const struct flag *f = &flag_table[i];
-        if (f->use == FLAG_USED && f->text && f->group == group)
+        bool of_runs = f->run == FLAG_RUN_ANY || (f->run & runs);
+        if (f->use == FLAG_USED && f->text && f->group == group && of_runs)
             rc = add_flag(out, f);
     }
     return rc;
@@ -107,10 +136,20 @@ int help_add(struct buf *out)
 {
     int rc = buf_add(out, str_of(before));
     for (unsigned g = 0; rc == 0 && g < FLAG_GROUPS; g++)
-        rc = add_group(out, (enum flag_group)g);
+        rc = add_group(out, (enum flag_group)g, ~0u);
     if (rc == 0)
         rc = add_commands(out);
     if (rc == 0)
         rc = add_ignored(out);
     return rc == 0 ? buf_add(out, str_of(after)) : rc;
+}
+
+int help_add_calibrate(struct buf *out)
+{
+    static const enum flag_group groups[] = {FLAG_GROUP_CALIBRATE, FLAG_GROUP_LOAD, FLAG_GROUP_TAGS,
+                                             FLAG_GROUP_LOG};
+    int rc = buf_add(out, str_of(calibrate_before));
+    for (size_t i = 0; rc == 0 && i < sizeof groups / sizeof *groups; i++)
+        rc = add_group(out, groups[i], FLAG_RUN_CALIBRATE);
+    return rc == 0 ? buf_add(out, str_of(calibrate_after)) : rc;
 }

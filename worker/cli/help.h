@@ -7,4 +7,7 @@
 /* Append the text, for a terminal of 80 columns. 0, -ERANGE, -ENOMEM. */
 MUST_USE int help_add(struct buf *out);
 
+/* The same for 'cicada calibrate --help'. */
+MUST_USE int help_add_calibrate(struct buf *out);
+
 #endif

@@ -198,17 +198,24 @@ static int mention(struct parse *p, const struct flag *f, const char *where, con
 /* A flag was given. *ret_use tells whether its value matters. */
 static int give(struct parse *p, const struct flag *f, const char *where, bool *ret_use)
 {
+    bool always = f->use == FLAG_USED && f->run == FLAG_RUN_ANY && !p->o->calibrate;
     *ret_use = f->use == FLAG_USED;
     if (f->use == FLAG_REFUSED)
         return err_set(p->err, -EINVAL, "%s: %s", where, f->text);
-    return f->use == FLAG_USED && f->run == FLAG_RUN_ANY ? 0 : mention(p, f, where, NULL);
+    return always ? 0 : mention(p, f, where, NULL);
 }
 
 /* Has the flag no meaning in the run that was asked for? */
 static bool is_idle(const struct options *o, const struct flag *f)
 {
-    return f->use != FLAG_USED || (f->run == FLAG_RUN_WORKER && !o->worker) ||
-           (f->run == FLAG_RUN_HEADLESS && o->worker);
+    unsigned run = o->calibrate ? FLAG_RUN_CALIBRATE
+                   : o->worker  ? FLAG_RUN_WORKER
+                                : FLAG_RUN_HEADLESS;
+    bool of_runs = f->group == FLAG_GROUP_OUTPUT || f->group == FLAG_GROUP_METRICS ||
+                   f->group == FLAG_GROUP_REPORT;
+    if (f->use != FLAG_USED || (f->run != FLAG_RUN_ANY && !(f->run & run)))
+        return true;
+    return o->calibrate && of_runs && f->run == FLAG_RUN_ANY;
 }
 
 /* The lines for the log, in the order in which the flags were given. */
@@ -217,9 +224,10 @@ static int tell(struct parse *p)
     for (size_t i = 0; i < p->mention_count; i++) {
         const struct mention *m = &p->mentions[i];
         char line[ERR_TEXT_BYTES];
-        const char *what = m->what        ? m->what
-                           : p->o->worker ? "has no meaning for a worker"
-                                          : "has no meaning in a headless run";
+        const char *what = m->what           ? m->what
+                           : p->o->calibrate ? "has no meaning for 'cicada calibrate'"
+                           : p->o->worker    ? "has no meaning for a worker"
+                                             : "has no meaning in a headless run";
         if (!m->what && !is_idle(p->o, m->flag))
             continue;
         (void)snprintf(line, sizeof line, "%s %s, ignoring", m->where,
@@ -362,7 +370,7 @@ static int take_flag(struct parse *p, struct str argument, struct arguments *arg
 static int take_positional(struct parse *p, struct str argument)
 {
     struct options *o = p->o;
-    if (p->command)
+    if (p->command && !o->calibrate)
         return list_add(o, &o->operands, argument) < 0 ? out_of_memory(p) : 0;
     if (str_find_str(argument, STR("://")) == argument.len) {
         if (argument.len == 0)
@@ -650,10 +658,22 @@ static int check_addresses(struct parse *p)
     return 0;
 }
 
+/* Without -f the first user class is no class but the scenario. */
+static void name_scenario(struct parse *p)
+{
+    struct options *o = p->o;
+    struct options_list *words = &o->user_classes;
+    if (o->url || words->count == 0 || set_by_command_line(p, "--locustfile"))
+        return;
+    o->scenario_file = words->items[0].ptr;
+    words->count--;
+    memmove(words->items, words->items + 1, words->count * sizeof *words->items);
+}
+
 static int check(struct parse *p)
 {
     struct options *o = p->o;
-    if (!o->worker && !o->headless)
+    if (!o->worker && !o->headless && !o->calibrate)
         return err_set(p->err, -EINVAL,
                        "give --headless to make the load from here, or --worker (and "
                        "--master-host) to attach to a Locust master; --help tells more");
@@ -670,8 +690,12 @@ static int check(struct parse *p)
                        o->engine);
     if (o->threads == 0 && o->processes > 0)
         o->threads = o->processes;
-    if (o->csv_full_history && !o->csv_prefix && !o->worker)
+    if (o->csv_full_history && !o->csv_prefix && !o->worker && !o->calibrate)
         return err_set(p->err, -EINVAL, "'--csv-full-history' requires '--csv'.");
+    if (o->calibrate) {
+        o->worker = o->headless = false; /* an environment's */
+        name_scenario(p);
+    }
     rc = check_scenario(p);
     return rc < 0 ? rc : tell(p);
 }
@@ -697,7 +721,7 @@ static int end(struct parse *p, int rc)
 {
     if (rc == 0 && !p->o->help && !p->o->version)
         rc = check_report(p);
-    if (rc == 0 && !p->o->help && !p->o->version && !p->command)
+    if (rc == 0 && !p->o->help && !p->o->version && (!p->command || p->o->calibrate))
         rc = check(p);
     if (rc < 0)
         options_done(p->o);
@@ -777,5 +801,14 @@ int options_read_command(char *const argv[], char *const envp[], struct options 
     struct parse p;
     begin(&p, ret, err);
     p.command = true;
+    return read_all(&p, argv, envp);
+}
+
+int options_read_calibrate(char *const argv[], char *const envp[], struct options *ret,
+                           struct err *err)
+{
+    struct parse p;
+    begin(&p, ret, err);
+    p.command = ret->calibrate = true;
     return read_all(&p, argv, envp);
 }

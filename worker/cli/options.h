@@ -33,6 +33,7 @@ struct options {
 
     bool worker;
     bool headless;
+    bool calibrate;            /* of options_read_calibrate */
     const char *master_host;   /* never empty */
     int64_t master_port;       /* 1 to 65535 */
     uint64_t master_timeout_s; /* without a master; 0: for ever */
@@ -60,6 +61,14 @@ struct options {
     int64_t exit_code_on_error;
     struct options_list thresholds;
     bool fail_if_saturated;
+
+    int64_t target_users; /* 0: not given, as the next ones */
+    double target_rps;
+    double cpu_limit_pct;
+    double lag_limit_ms;
+    int64_t users_max;
+    uint64_t step_time_s;
+    uint64_t max_time_s;
 
     const char *csv_prefix; /* NULL: none, as the next ones */
     bool csv_full_history;
@@ -128,6 +137,11 @@ MUST_USE int options_read(char *const argv[], char *const envp[], struct options
  * is an operand. */
 MUST_USE int options_read_command(char *const argv[], char *const envp[], struct options *ret,
                                   struct err *err);
+
+/* The same for 'cicada calibrate': flags as of a run; unless -f names the scenario, the first
+ * operand does or is the URL; the others are user classes. */
+MUST_USE int options_read_calibrate(char *const argv[], char *const envp[], struct options *ret,
+                                    struct err *err);
 
 void options_done(struct options *o);
 

@@ -5,15 +5,14 @@
 #include "include/cicada.h"
 #include "worker/cli/commands.h"
 #include "worker/cli/help.h"
+#include "worker/cli/load_setup.h"
 #include "worker/cli/options.h"
 #include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
-#include "worker/engine/sources.h"
 #include "worker/runner/headless.h"
-#include "worker/runner/inputs.h"
+#include "worker/runner/signals.h"
 #include "worker/runner/worker.h"
 #include "worker/scenario/plan.h"
-#include "worker/scenario/plan_native.h"
 
 #include <ares.h>
 #include <curl/curl.h>
@@ -65,72 +64,6 @@ static int show_version(void)
     return n > 0 && fflush(stdout) == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
-/* Signals come through a descriptor. Before any thread is made, so that all inherit the mask. A
- * descriptor, or a negative errno. */
-static int open_signals(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    if (signal(SIGPIPE, SIG_IGN) == SIG_ERR || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
-        return -errno;
-    int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-/* A name that nobody has is a mistake, also where the master says which classes run. */
-static int check_classes(const struct options *o, const struct plan *plan, struct err *err)
-{
-    for (size_t i = 0; i < o->user_classes.count; i++) {
-        struct str name = o->user_classes.items[i];
-        char quoted[LOG_QUOTED_BYTES];
-        if (plan_class_index(plan, name) == plan->class_count)
-            return err_set(err, -EINVAL, "%.*s has no user class %s", STR_ARG(plan->source),
-                           log_quote(name, quoted));
-    }
-    if (o->worker && o->user_classes.count > 0)
-        log_warning("the master decides which user classes run: those named here are checked, and "
-                    "otherwise without meaning, ignoring");
-    return 0;
-}
-
-/* test: of the program's own; NULL: none. */
-static int load_plan(const struct options *o, const struct cicada_test *test, struct plan **ret,
-                     struct err *err)
-{
-    const struct plan_tags tags = {
-        .include = o->tags.items,
-        .include_count = o->tags.count,
-        .exclude = o->exclude_tags.items,
-        .exclude_count = o->exclude_tags.count,
-    };
-    int rc = test     ? plan_load_native(test, o->scenario_file, &tags, ret, err)
-             : o->url ? plan_from_url(str_of(o->url), ret, err)
-                      : plan_load_file(o->scenario_file, &tags, ret, err);
-    if (rc == 0)
-        rc = inputs_check(*ret, o->sets.items, o->sets.count, err);
-    return rc < 0 ? rc : check_classes(o, *ret, err);
-}
-
-static enum engine_http http_engine(const struct options *o)
-{
-    if (strcmp(o->engine, "curl") == 0)
-        return ENGINE_HTTP_CURL;
-    return strcmp(o->engine, "fast") == 0 ? ENGINE_HTTP_FAST : ENGINE_HTTP_AUTO;
-}
-
-static struct engine_options engine_of(const struct options *o)
-{
-    return (struct engine_options){
-        .http = http_engine(o),
-        .shards = (unsigned)o->threads,
-        .sources = o->source_addresses.items,
-        .source_count = o->source_addresses.count,
-        .phases = o->phases,
-    };
-}
-
 static struct scrape_options metrics_of(const struct options *o)
 {
     return (struct scrape_options){
@@ -178,7 +111,7 @@ static int run_worker(const struct options *o, const struct plan *plan,
         .report = report,
         .output = output_of(o),
         .file_users = engine_raise_file_limit(),
-        .engine = engine_of(o),
+        .engine = load_setup_engine(o),
         .metrics = metrics_of(o),
     };
     int rc = worker_run(&options, plan, &exit_code, &err);
@@ -187,21 +120,12 @@ static int run_worker(const struct options *o, const struct plan *plan,
     return exit_code;
 }
 
-/* Who runs, by class, when the command line names some; all do when it names none. */
-static bool *chosen_classes(const struct options *o, const struct plan *plan)
-{
-    bool *chosen = calloc(plan->class_count, sizeof *chosen);
-    for (size_t i = 0; chosen && i < o->user_classes.count; i++)
-        chosen[plan_class_index(plan, o->user_classes.items[i])] = true;
-    return chosen;
-}
-
 static int run_headless(const struct options *o, const struct plan *plan,
                         const struct report_settings *report, int signal_fd)
 {
     struct err err = {0};
     int exit_code = EXIT_FAILED;
-    bool *chosen = chosen_classes(o, plan);
+    bool *chosen = load_setup_classes(o, plan);
     struct headless_options options = {
         .host = o->host,
         .sets = o->sets.items,
@@ -219,7 +143,7 @@ static int run_headless(const struct options *o, const struct plan *plan,
         .thresholds = o->thresholds.items,
         .threshold_count = o->thresholds.count,
         .signal_fd = signal_fd,
-        .engine = engine_of(o),
+        .engine = load_setup_engine(o),
         .output = output_of(o),
         .report = report,
         .metrics = metrics_of(o),
@@ -243,13 +167,11 @@ static int run(const struct options *o, const struct cicada_test *test)
     for (size_t i = 0; i < o->notices.count; i++)
         log_warning("%s", o->notices.items[i].ptr);
     int exit_code;
-    int signal_fd = open_signals();
+    int signal_fd = signals_open();
     if (signal_fd < 0) {
         (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
-    } else if ((rc = sources_check(o->source_addresses.items, o->source_addresses.count, &err)) <
-                   0 ||
-               (rc = load_plan(o, test, &plan, &err)) < 0 ||
+    } else if ((rc = load_setup_plan(o, test, &plan, &err)) < 0 ||
                (rc = report_setup(o, &setup, &err)) < 0) {
         exit_code = fail(&err, o->log_file, fault(rc));
     } else {
