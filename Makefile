@@ -143,8 +143,12 @@ SRC_worker_scenario := \
 	worker/scenario/values.c
 
 SRC_worker_locustfile := \
+	worker/locustfile/classes.c \
+	worker/locustfile/identifiers.c \
 	worker/locustfile/locustfile.c \
-	worker/locustfile/sections.c
+	worker/locustfile/script.c \
+	worker/locustfile/sections.c \
+	worker/locustfile/steps.c
 
 SRC_worker_engine := \
 	worker/engine/answer.c \

@@ -6,7 +6,8 @@
 
 #define LOCUSTFILE_BYTES (1u << 30) /* the largest scenario, escaped, and its tasks */
 
-static void print_fault(void *context, const char *line)
+/* Of a fault, and of what falls short. */
+static void print_line(void *context, const char *line)
 {
     (void)context;
     (void)fprintf(stderr, "%s\n", line); /* nowhere else to tell it */
@@ -18,7 +19,7 @@ static int print_locustfile(const struct plan *plan, const char *path)
     struct buf text;
     buf_init(&text, LOCUSTFILE_BYTES);
     int status = EXIT_DONE;
-    if (locustfile_add(plan, path, &text, &err) < 0)
+    if (locustfile_add(plan, path, print_line, NULL, &text, &err) < 0)
         status = command_fail(&err);
     else if (fwrite(text.ptr, 1, text.len, stdout) != text.len || fflush(stdout) != 0)
         status = EXIT_FAILED;
@@ -35,7 +36,7 @@ int command_locustfile(char *const argv[], char *const envp[])
     const char *path = options.operands.items[0].ptr;
     struct plan *plan = NULL;
     struct err err = {0};
-    int rc = plan_check_file(path, NULL, print_fault, NULL, &plan, &err);
+    int rc = plan_check_file(path, NULL, print_line, NULL, &plan, &err);
     if (rc < 0)
         status = rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
     else

@@ -5,9 +5,12 @@
 
 #include "worker/scenario/plan.h"
 
-/* Append the locustfile of the plan that was loaded from the file path. 0, -ERANGE, -ENOMEM, or
- * what reading the file gave, which err tells. */
-MUST_USE int locustfile_add(const struct plan *plan, const char *path, struct buf *out,
-                            struct err *err);
+/* Append the locustfile of the plan that was loaded from the file path, the same for the same
+ * files. What Python workers do otherwise stands in it as a comment, and is given to warn as one
+ * line
+ * ("shop.yaml: arrival: …").
+ * 0, -ERANGE, -ENOMEM, or what reading the files gave; err tells. */
+MUST_USE int locustfile_add(const struct plan *plan, const char *path, plan_fault_fn *warn,
+                            void *context, struct buf *out, struct err *err);
 
 #endif

@@ -14,7 +14,8 @@ int load_body_text(struct loader *l, const struct node *n, struct load_body *ret
 /* The bytes of a file are sent as they are: variables are the scenario's. */
 int load_body_file(struct loader *l, const struct node *n, struct load_body *ret)
 {
-    return load_file(l, n, &ret->text.text);
+    int rc = load_file(l, n, &ret->text.text);
+    return rc ? rc : load_name(l, n, &ret->file);
 }
 
 /* --- JSON --- */

@@ -32,7 +32,9 @@ static int read_regex(struct loader *l, const struct node *n, void *target)
     struct extract_draft *d = target;
     int rc = one_only(l, n, d);
     d->extract.kind = PLAN_EXTRACT_REGEX;
-    return rc ? rc : load_pattern(l, n, &d->extract.pattern);
+    if (rc == 0)
+        rc = load_pattern(l, n, &d->extract.pattern);
+    return rc ? rc : load_text(l, n, &d->extract.pattern_text);
 }
 
 static int read_header(struct loader *l, const struct node *n, void *target)

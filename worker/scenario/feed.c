@@ -11,7 +11,6 @@ struct feed_draft {
     struct plan_feed feed;
     const struct node *file, *columns, *each, *end;
     size_t order, each_word, end_word;
-    char separator;
 };
 
 static int read_file(struct loader *l, const struct node *n, void *target)
@@ -52,7 +51,7 @@ static int read_separator(struct loader *l, const struct node *n, void *target)
 {
     if (n->kind != NODE_STRING || n->text.len != 1 || strchr("\"\r\n", n->text.ptr[0]))
         return load_fail(l, n, "must be one character, such as \";\" or \"\\t\"");
-    ((struct feed_draft *)target)->separator = n->text.ptr[0];
+    ((struct feed_draft *)target)->feed.separator = n->text.ptr[0];
     return 0;
 }
 
@@ -69,6 +68,7 @@ static int read_columns(struct loader *l, const struct node *n, void *target)
     for (const struct node *one = n->first; rc == 0 && one; one = one->next)
         rc = load_name(l, one, &names[one->index]);
     d->feed.columns = names;
+    d->feed.names_given = true;
     d->feed.column_count = n->child_count;
     return rc;
 }
@@ -123,7 +123,7 @@ static int finish_use(struct loader *l, struct feed_draft *d)
 
 int load_feed(struct loader *l, const struct node *n, struct plan_feed *ret)
 {
-    struct feed_draft d = {.feed = {.workers = 1}, .separator = ','};
+    struct feed_draft d = {.feed = {.workers = 1, .separator = ','}};
     struct str bytes = {NULL, 0};
     struct csv_table table = {0};
     struct err why = {0};
@@ -138,7 +138,7 @@ int load_feed(struct loader *l, const struct node *n, struct plan_feed *ret)
     if (!text)
         return -ENOMEM;
     memcpy(text, bytes.ptr, bytes.len);
-    rc = csv_table_read(text, bytes.len, d.separator, l->memory, &table, &why);
+    rc = csv_table_read(text, bytes.len, d.feed.separator, l->memory, &table, &why);
     if (rc == -EINVAL)
         return load_fail(l, d.file, "%.*s:%s", STR_ARG(d.feed.file), why.text);
     if (rc < 0)

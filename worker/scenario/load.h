@@ -195,6 +195,7 @@ struct load_body {
     struct plan_text text;
     bool present;
     struct str content_type; /* unless the scenario gives one; ptr NULL: none */
+    struct str file;         /* the name of the file that it is; ptr NULL: none */
 };
 MUST_USE int load_body_text(struct loader *l, const struct node *n, struct load_body *ret);
 MUST_USE int load_body_json(struct loader *l, const struct node *n, struct load_body *ret);

@@ -115,6 +115,8 @@ struct plan_feed {
     bool each_user;   /* a user keeps its row; else it takes one for each task */
     bool stop_at_end; /* a user that finds no row any more ends; else the rows begin anew */
     uint32_t workers; /* the rows are dealt out to so many workers; 1: each has all */
+    char separator;
+    bool names_given; /* the columns are the scenario's; else the file's first line has them */
     const struct str *columns;
     uint32_t column_count;
     const struct str *cells; /* row_count times column_count */
@@ -172,7 +174,7 @@ struct plan_test {
     struct str key;      /* a header's name */
     struct plan_pointer pointer;
     const struct plan_source *source;
-    struct plan_text operand; /* a string; any other kind as it is written */
+    struct plan_text operand; /* a string, an expression; any other kind as it is written */
     const struct pattern *pattern;
     struct str failure; /* "check failed: json /ok == true" */
 };
@@ -189,6 +191,7 @@ struct plan_extract {
     uint32_t variable;
     struct plan_pointer pointer;
     const struct pattern *pattern;
+    struct str pattern_text;
     uint32_t group;
     struct str key; /* of a header or a cookie */
     bool has_default;
@@ -247,6 +250,7 @@ struct plan_request {
     const struct plan_header *headers; /* a value with variables as it is written */
     size_t header_count;
     struct str body;                 /* ptr NULL: none; with variables as it is written */
+    struct str body_file;            /* the name of the file that the body is; ptr NULL: none */
     const uint16_t *expected_status; /* empty: below 400 is a success, as in Locust */
     size_t expected_status_count;
     bool any_status;       /* the status is left to the checks */

@@ -582,6 +582,7 @@ static int finish(struct loader *l, const struct node *n, struct draft *d)
         rc = finish_checks(l, d);
     r->body = d->body.text.text;
     r->body_text = d->body.text;
+    r->body_file = d->body.file;
     r->has_variables = r->url_text.piece_count || r->body_text.piece_count || r->header_texts ||
                        r->host.piece_count || r->naming != PLAN_NAME_FIXED;
     return rc;

@@ -244,6 +244,8 @@ static int read_matches(struct loader *l, const struct node *n, void *target)
     t.op = PLAN_MATCHES;
     t.type = PLAN_TYPE_STRING;
     int rc = load_pattern(l, n, &t.pattern);
+    if (rc == 0)
+        rc = load_text(l, n, &t.operand.text);
     return rc ? rc : add_test(c, &t, n->text);
 }
 
