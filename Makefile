@@ -428,8 +428,8 @@ install: all
 	@mkdir -p $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
 		'Name: cicada' 'Description: user classes in C for a Locust-compatible load worker' \
-		'Version: $(VERSION)' 'Requires.private: $(PKGS)' 'Cflags: -I$${includedir}' \
-		'Libs: -L$${libdir} -lcicada' 'Libs.private: -lm -pthread' \
+		'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lcicada' \
+		'Libs.private: $(patsubst -lczmq,,$(PKG_LIBS)) -lm -pthread' \
 		>$(DESTDIR)$(PREFIX)/lib/pkgconfig/cicada.pc
 	install -D -m 644 LICENSE $(DESTDIR)$(PREFIX)/share/doc/cicada/LICENSE
 	install -D -m 644 README.md $(DESTDIR)$(PREFIX)/share/doc/cicada/README.md

@@ -289,15 +289,26 @@ CICADA_TEST = {CICADA_TEST_HEAD, .host = "%s", .users = users};
     ("fpe", signal.SIGFPE, r"crashed \(SIGFPE\)\n"),
     ("abort", signal.SIGABRT, r"crashed \(SIGABRT\)\n"),
     ("stack", signal.SIGSEGV, r"crashed \(SIGSEGV\): its stack of 256 KiB is used up\n"),
+    ("frame", signal.SIGSEGV, r"crashed \(SIGSEGV\): its stack of 256 KiB is used up\n"),
 ])
 def test_a_task_that_crashes_is_named(tmp_path, start, fault, number, words):
     log = tmp_path / "run.txt"
-    run = start(build(tmp_path, own("faults.c")), "-u", "1", "-t", "10s", "--logfile", str(log), env={"FAULT": fault})
+    run = start(build(tmp_path, own("faults.c"), "-fstack-clash-protection"), "-u", "1", "-t", "10s", "--logfile", str(log),
+                env={"FAULT": fault})
     run.dies = True
     status = run.wait(30)
     assert status == -number or "Sanitizer" in run.text()
     line = r"cicada: user class 'Faulty', task 'go wrong': " + words
     assert re.search(line, run.text()) and re.search(line, log.read_text())
+
+
+@pytest.mark.parametrize("fault", ["other user", "other thread"])
+def test_a_call_for_a_user_from_elsewhere_ends_in_words(tmp_path, start, fault):
+    run = start(build(tmp_path, own("faults.c")), "-u", "2", "-r", "2", "-t", "10s", env={"FAULT": fault})
+    run.dies = True
+    assert run.wait(30) != 0
+    assert re.search(r"CRITICAL/cicada: user class 'Faulty': a function of cicada.h was called for a user from outside its own "
+                     r"task", run.text())
 
 
 def test_a_task_that_never_waits_is_named_while_it_goes_on(tmp_path, start):
@@ -344,6 +355,33 @@ def test_task_files_that_are_none_are_refused_in_words(tmp_path):
     assert done.returncode == 2 and "text.so: cannot be loaded: " in done.stderr
     done = subprocess.run([CICADA, "--headless", "-f", "none.so"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and done.stderr.endswith("none.so: No such file or directory\n")
+
+
+def test_check_prints_what_a_task_file_has(tmp_path):
+    tasks = build(tmp_path, os.path.join(EXAMPLES, "http_flow.c"))
+    done = subprocess.run([CICADA, "check", tasks], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "  browse: weight 3 (60 %), tags read\n" in done.stdout, done.stderr
+    (tmp_path / "text.so").write_text("hello")
+    done = subprocess.run([CICADA, "check", str(tmp_path / "text.so")], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "text.so: cannot be loaded: " in done.stderr
+
+
+@pytest.mark.skipif(os.path.dirname(CICADA) != os.path.join(ROOT, "build"), reason="another build than the one that make installs")
+def test_what_is_installed_is_found_by_pkg_config(tmp_path):
+    """Linked with the shared library, and with the archive: what that needs is named, and nothing else is."""
+    subprocess.run(["make", "-s", "install", "PREFIX=%s/usr" % tmp_path], cwd=ROOT, check=True, capture_output=True)
+    lib = str(tmp_path / "usr" / "lib")
+    env = dict(os.environ, PKG_CONFIG_PATH=lib + "/pkgconfig", LD_LIBRARY_PATH=lib)
+    def flags(*what):
+        return subprocess.run(["pkg-config", *what, "cicada"], check=True, capture_output=True, text=True, env=env).stdout.split()
+    assert flags("--cflags") == ["-I%s/usr/include" % tmp_path]
+    assert flags("--libs") == ["-L" + lib, "-lcicada"]
+    archive = [lib + "/libcicada.a" if flag == "-lcicada" else flag for flag in flags("--static", "--libs")]
+    for name, libs in (("shared", flags("--libs")), ("archive", archive)):
+        program = str(tmp_path / name)
+        subprocess.run(["cc", "-o", program, os.path.join(EXAMPLES, "compress.c"), *flags("--cflags"), *libs, "-lz"], check=True)
+        done = subprocess.run([program, "--version"], capture_output=True, text=True, env=env, timeout=60)
+        assert done.returncode == 0 and done.stdout.startswith("cicada "), done.stderr
 
 
 def test_the_header_is_fit_for_cpp(tmp_path):

@@ -15,11 +15,30 @@
 #define TEXT_BYTES 512 /* of a failure, an exception, a log line */
 #define LONGEST_S  (365.0 * 86400.0)
 
+/* --- the place of a call -------------------------------------------------------------------- */
+
+static __attribute__((noinline, noreturn)) void misplaced(const struct cicada_user *n)
+{
+    log_line(LOG_CRITICAL,
+             "user class '%.*s': a function of cicada.h was called for a user from outside its own "
+             "task (another user's, or another thread)",
+             STR_ARG(n->class->name));
+    __builtin_trap(); /* it would go on on a stack that is not the user's */
+}
+
+/* What is called for a user is called by its own task. */
+static inline void check_place(const struct cicada_user *n)
+{
+    if (__builtin_expect(fiber_current() != n->fiber, 0))
+        misplaced(n);
+}
+
 /* --- waiting -------------------------------------------------------------------------------- */
 
 /* Park with a wish. False: the task was told to stop. */
 static bool await(struct cicada_user *n, enum native_wish wish)
 {
+    check_place(n);
     native_count(n);
     if (__builtin_expect(n->stopping, 0)) {
         n->wish = NATIVE_DROP;
@@ -185,12 +204,14 @@ void cicada_success(const struct cicada_response *response)
 void cicada_record_success(struct cicada_user *user, const char *type, const char *name,
                            double response_time_ms, uint64_t length)
 {
+    check_place(user);
     native_record(user, str_of(type), str_of(name), response_time_ms, length, NULL);
 }
 
 void cicada_record_failure(struct cicada_user *user, const char *type, const char *name,
                            double response_time_ms, uint64_t length, const char *error)
 {
+    check_place(user);
     native_record(user, str_of(type), str_of(name), response_time_ms, length, error ? error : "");
 }
 
@@ -238,16 +259,16 @@ const char *cicada_variable(const struct cicada_user *user, const char *name)
 {
     /* what came from outside is copied when it is first asked for: it may change meanwhile */
     struct cicada_user *n = (struct cicada_user *)(uintptr_t)user;
-    struct native_variable *v = find_variable(n, name);
-    if (!v)
+    struct native_variable *v = name ? find_variable(n, name) : NULL;
+    if (!v && name)
         v = new_variable(n, name);
     return v ? v->value : NULL;
 }
 
 int cicada_set_variable(struct cicada_user *n, const char *name, const char *value)
 {
-    struct native_variable *v = find_variable(n, name);
-    if (!v && !(v = new_variable(n, name)))
+    struct native_variable *v = name ? find_variable(n, name) : NULL;
+    if (!v && !(name && (v = new_variable(n, name))))
         return CICADA_FAILED;
     char *copy = value ? strdup(value) : run_option(n->user->shard->native->run, name);
     if (value && !copy)
@@ -322,7 +343,7 @@ static bool is_protocol(const char *type)
 int cicada_send_message(struct cicada_run *run, const char *type, const char *json)
 {
     json_t *data = NULL;
-    if (is_protocol(type))
+    if (!type || is_protocol(type))
         return CICADA_FAILED;
     if (json && !(data = json_loads(json, JSON_DECODE_ANY, NULL)))
         return CICADA_FAILED;

@@ -689,10 +689,10 @@ int plan_check_file(const char *path, const struct plan_tags *tags, plan_fault_f
                     void *context, struct plan **ret, struct err *err)
 {
     struct err own = {0}; /* the loader needs one */
-    int rc = load_path(
-        &(struct load_order){
-            .source = path, .tags = tags, .fault = fault, .fault_context = context},
-        ret, &own);
+    struct load_order order = {
+        .source = path, .tags = tags, .fault = fault, .fault_context = context};
+    int rc = task_file_is_one(path) ? task_file_load(path, tags, ret, &own)
+                                    : load_path(&order, ret, &own);
     if (rc < 0 && own.code)
         fault(context, own.text);
     return rc < 0 ? err_set(err, rc, "%s", own.code ? own.text : "the scenario has faults") : 0;

@@ -1,6 +1,7 @@
 /* The same limits and the same words as for scenario files, found at the members of C structs. */
 #include "worker/scenario/plan_native.h"
 
+#include "base/utf8.h"
 #include "include/cicada.h"
 #include "worker/scenario/load.h"
 #include "worker/scenario/url.h"
@@ -22,7 +23,7 @@ static bool fit_for_name(const char *text)
         if ((unsigned char)*p < 0x20 || *p == 0x7F)
             return false;
     }
-    return *text && strlen(text) <= PLAN_MAX_NAME_BYTES;
+    return *text && strlen(text) <= PLAN_MAX_NAME_BYTES && utf8_valid(str_of(text));
 }
 
 /* A name that a person will look for: its place is told by numbers. */
@@ -32,9 +33,10 @@ static int set_name(struct draft *d, const char *name, size_t class, long task, 
     if (task >= 0)
         (void)snprintf(place, sizeof place, ".tasks[%ld]", task); /* fits */
     if (!fit_for_name(name))
-        return err_set(d->err, -EINVAL,
-                       "%s: users[%zu]%s.name: must have 1 to %d bytes and no control characters",
-                       d->source, class, place, PLAN_MAX_NAME_BYTES);
+        return err_set(
+            d->err, -EINVAL,
+            "%s: users[%zu]%s.name: must be UTF-8 of 1 to %d bytes without control characters",
+            d->source, class, place, PLAN_MAX_NAME_BYTES);
     *ret = arena_copy(d->memory, str_of(name));
     return ret->ptr ? 0 : -ENOMEM;
 }

@@ -1,11 +1,13 @@
 /* Tasks that go wrong, one of them by FAULT=name. */
 #include <cicada.h>
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 static volatile int *nowhere;
 static volatile int zero, spun;
+static struct cicada_user *other;
 
 static int dig(volatile char *above, int depth)
 {
@@ -19,6 +21,28 @@ static void spin(double seconds)
     uint64_t begin_us = cicada_clock_us();
     while ((double)(cicada_clock_us() - begin_us) < seconds * 1e6)
         ;
+}
+
+/* Leaps over the guard page unless the compiler looks at each page. */
+static int large_frame(struct cicada_user *user)
+{
+    volatile char frame[1 << 20];
+    frame[0] = 1;
+    cicada_sleep(user, 0.01);
+    return frame[0];
+}
+
+static void *record(void *user)
+{
+    cicada_record_success(user, "X", "from another thread", 1, 1);
+    return NULL;
+}
+
+static void in_a_thread(struct cicada_user *user)
+{
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, record, user) == 0)
+        pthread_join(thread, NULL);
 }
 
 static void go_wrong(struct cicada_user *user)
@@ -36,6 +60,14 @@ static void go_wrong(struct cicada_user *user)
         zero = dig(top, 10000);
     else if (strcmp(fault, "stuck") == 0 && !spun++)
         spin(13);
+    else if (strcmp(fault, "frame") == 0)
+        zero = large_frame(user);
+    else if (strcmp(fault, "other user") == 0 && !other)
+        other = user;
+    else if (strcmp(fault, "other user") == 0 && other != user)
+        (void)cicada_get(other, "/");
+    else if (strcmp(fault, "other thread") == 0)
+        in_a_thread(user);
     while (strcmp(fault, "deaf") == 0)
         (void)cicada_get(user, "/");
 }
