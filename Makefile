@@ -109,6 +109,7 @@ SRC_worker_stats := \
 	worker/stats/row_index.c \
 	worker/stats/seconds.c \
 	worker/stats/stats.c \
+	worker/stats/trace.c \
 	worker/stats/wire.c
 
 SRC_worker_scenario := \
@@ -185,6 +186,7 @@ SRC_worker_engine := \
 	worker/engine/sources.c \
 	worker/engine/timers.c \
 	worker/engine/tls.c \
+	worker/engine/tracer.c \
 	worker/engine/user.c \
 	worker/engine/user_cookies.c \
 	worker/engine/variables.c
@@ -250,6 +252,7 @@ SRC_worker_runner := \
 	worker/runner/survey.c \
 	worker/runner/tally.c \
 	worker/runner/tasks.c \
+	worker/runner/traces.c \
 	worker/runner/usage.c \
 	worker/runner/worker.c
 

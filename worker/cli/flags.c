@@ -142,6 +142,11 @@ const struct flag flag_table[] = {
     {"--phases", NULL, "CICADA_PHASES", NULL,
      "Measure the parts of each request: name look-up, connect, TLS, first byte, body.",
      FLAG_SWITCH, FIELD(phases), OF_RUNS},
+    {"--trace-ratio", NULL, "CICADA_TRACE_RATIO", "RATIO",
+     "Send so many of the requests (0 to 1) with a W3C traceparent header, and list them in "
+     "traces.txt of the results folder. Default: 0.",
+     FLAG_RATIO, FIELD(trace_ratio), .group = FLAG_GROUP_OUTPUT,
+     .run = FLAG_RUN_WORKER | FLAG_RUN_HEADLESS},
 
     {"--metrics-port", NULL, "CICADA_METRICS_PORT", "PORT",
      "Serve /metrics for Prometheus, /healthz and /readyz there; 0: any free port.", FLAG_NUMBER,

@@ -15,6 +15,7 @@ enum flag_kind {
     FLAG_TEXT,     /* const char * */
     FLAG_NUMBER,   /* a whole number from min to max; int64_t */
     FLAG_RATE,     /* a number above 0; double */
+    FLAG_RATIO,    /* a number from 0 to 1; double */
     FLAG_TIMESPAN, /* "90", "90s", "1m30s"; uint64_t seconds */
     FLAG_LEVEL,    /* enum log_level */
     FLAG_LIST,     /* all values up to the next flag; struct options_list */

@@ -58,6 +58,7 @@ struct engine_options load_setup_engine(const struct options *o)
         .sources = o->source_addresses.items,
         .source_count = o->source_addresses.count,
         .phases = o->phases,
+        .trace_ratio = o->trace_ratio,
     };
 }
 

@@ -132,6 +132,15 @@ static int set_rate(struct parse *p, const char *where, struct str value, double
     return 0;
 }
 
+static int set_ratio(struct parse *p, const char *where, struct str value, double *ret)
+{
+    double ratio;
+    if (num_parse_double(str_trim(value), &ratio) < 0 || !(ratio >= 0 && ratio <= 1))
+        return bad_value(p, where, "a number from 0 to 1", value);
+    *ret = ratio;
+    return 0;
+}
+
 /* One value for a flag that takes one. */
 static int set_value(struct parse *p, const struct flag *f, const char *where, struct str value)
 {
@@ -141,6 +150,8 @@ static int set_value(struct parse *p, const struct flag *f, const char *where, s
         return set_number(p, f, where, value, field);
     case FLAG_RATE:
         return set_rate(p, where, value, field);
+    case FLAG_RATIO:
+        return set_ratio(p, where, value, field);
     case FLAG_TIMESPAN:
         if (num_parse_timespan_s(value, field) < 0)
             return bad_value(p, where, "a time as 20, 20s, 3m or 1h20m", value);

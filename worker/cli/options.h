@@ -53,6 +53,7 @@ struct options {
 
     struct options_list source_addresses; /* local ones to connect from; empty: any */
     bool phases;
+    double trace_ratio; /* 0: no request is traced */
 
     int64_t users;       /* of a headless run; -1: not given, as the next two are 0 */
     double spawn_rate;   /* a second */

@@ -11,6 +11,7 @@
 #include "worker/engine/feeds.h"
 #include "worker/engine/native.h"
 #include "worker/engine/shard.h"
+#include "worker/engine/tracer.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -20,6 +21,8 @@
 
 #define DESCRIPTORS_APART 64 /* log, link, event loops, libraries: not for users */
 #define LONGEST_STOP_S    (365.0 * 86400.0)
+
+#define ENGINE_TRACE_BYTES ((size_t)64 << 20) /* the runner takes them each second */
 
 /* A shard whose loop does not come round. */
 struct watch {
@@ -53,6 +56,9 @@ struct engine {
     uint64_t order_number;
     uint64_t stats_number;
     atomic_llong tasks_left; /* when they are limited */
+    struct buf traces;       /* rows that nobody has taken yet */
+    uint64_t trace_rows;     /* of a run */
+    uint64_t traces_lost;    /* for want of memory */
 };
 
 static void stop_run_if_told(struct engine *e);
@@ -122,6 +128,8 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
         return err_set(err, -ENOMEM, "out of memory");
     e->plan = plan;
     e->idle = true;
+    e->trace_rows = ENGINE_TRACE_ROWS;
+    buf_init(&e->traces, ENGINE_TRACE_BYTES);
     e->ops = options->http == ENGINE_HTTP_CURL ? &http_curl_ops : &http_fast_ops;
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
@@ -170,6 +178,7 @@ void engine_free(struct engine *e)
     free(e->running);
     free(e->filled);
     free(e->reports);
+    buf_done(&e->traces);
     free(e);
 }
 
@@ -329,6 +338,7 @@ static void post(struct engine *e, struct shard *s, uint32_t *targets, struct ar
         .stop_timeout_us = stop_timeout_us,
         .binding = binding_ref(e->binding),
         .arrivals = arrivals,
+        .trace_rows = e->trace_rows / e->shard_count + (s->index < e->trace_rows % e->shard_count),
     };
     mail->order_is_new = true;
     pthread_mutex_unlock(&mail->lock);
@@ -523,6 +533,30 @@ bool engine_stats_complete(const struct engine *e)
     return true;
 }
 
+/* With the shard's mailbox locked; before it may hand over more. */
+static void take_traces(struct engine *e, struct shard_mailbox *mail)
+{
+    if (buf_add(&e->traces, buf_str(&mail->traced)) < 0)
+        for (size_t i = 0; i < mail->traced.len; i++)
+            e->traces_lost += mail->traced.ptr[i] == '\n';
+    buf_clear(&mail->traced);
+}
+
+struct str engine_traces(const struct engine *e)
+{
+    return buf_str(&e->traces);
+}
+
+void engine_drop_traces(struct engine *e)
+{
+    buf_clear(&e->traces);
+}
+
+void engine_set_trace_rows(struct engine *e, uint64_t rows)
+{
+    e->trace_rows = rows;
+}
+
 int engine_take_stats(struct engine *e, struct stats *into)
 {
     for (unsigned i = 0; i < e->shard_count; i++) {
@@ -533,9 +567,11 @@ int engine_take_stats(struct engine *e, struct stats *into)
         if (rc < 0)
             return rc;
         e->filled[i] = NULL;
-        pthread_mutex_lock(&e->shards[i].mail.lock);
-        e->shards[i].mail.empty = set;
-        pthread_mutex_unlock(&e->shards[i].mail.lock);
+        struct shard_mailbox *mail = &e->shards[i].mail;
+        pthread_mutex_lock(&mail->lock);
+        take_traces(e, mail);
+        mail->empty = set;
+        pthread_mutex_unlock(&mail->lock);
         shard_wake(&e->shards[i]);
     }
     return 0;
@@ -545,8 +581,10 @@ int engine_take_stats(struct engine *e, struct stats *into)
 
 void engine_status(struct engine *e, struct engine_status *ret)
 {
-    *ret = (struct engine_status){
-        .running = e->running, .reached = true, .run_stopped = e->run_stopped};
+    *ret = (struct engine_status){.running = e->running,
+                                  .reached = true,
+                                  .run_stopped = e->run_stopped,
+                                  .traces_left_out = e->traces_lost};
     for (size_t c = 0; c < e->plan->class_count; c++)
         ret->running_total += e->running[c];
     for (unsigned i = 0; i < e->shard_count; i++) {
@@ -573,6 +611,7 @@ void engine_status(struct engine *e, struct engine_status *ret)
         ret->tasks_ended += n->tasks_ended;
         ret->arrivals_waited += n->arrivals_waited;
         ret->arrivals_missed += n->arrivals_missed;
+        ret->traces_left_out += r->traces_left_out;
         if (r->cpu_pct > ret->cpu_pct)
             ret->cpu_pct = r->cpu_pct;
         if (r->loop_lag_ms > ret->loop_lag_ms)

@@ -32,6 +32,7 @@ struct engine_options {
     size_t source_count;        /* 0: the kernel chooses */
     uint64_t task_limit;        /* of all users together, then they wait; 0: none */
     bool phases;                /* measure dns, connect, tls, first byte and body of requests */
+    double trace_ratio;         /* of the requests, 0 to 1, are sent with a W3C traceparent */
 };
 
 /* Start the shards, without users. The plan must outlive the engine.
@@ -111,6 +112,16 @@ bool engine_stats_complete(const struct engine *e);
  * next call: nothing is lost). */
 MUST_USE int engine_take_stats(struct engine *e, struct stats *into);
 
+/* Rows of traces.txt (worker/stats/trace.h), of requests that ended; they come with samples. Valid
+ * until the next engine_take_stats; engine_drop_traces makes room for more. */
+struct str engine_traces(const struct engine *e);
+void engine_drop_traces(struct engine *e);
+
+/* How many rows runs that begin from now on may have; 0: none of their requests is traced. At first
+ * ENGINE_TRACE_ROWS. */
+#define ENGINE_TRACE_ROWS 100000 /* 10 to 20 MB */
+void engine_set_trace_rows(struct engine *e, uint64_t rows);
+
 struct engine_status {
     const uint32_t *running; /* by class; valid until the next engine call */
     uint64_t running_total;
@@ -136,6 +147,7 @@ struct engine_status {
     uint64_t tasks_ended;     /* done, or cut with their user */
     uint64_t arrivals_waited; /* began late because all users of the pool were busy */
     uint64_t arrivals_missed; /* were due and had not begun at their end */
+    uint64_t traces_left_out; /* beyond the limits */
     uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */
 };
 void engine_status(struct engine *e, struct engine_status *ret);

@@ -53,7 +53,9 @@ struct http_call {
     struct str url; /* absolute http or https; NUL-terminated */
     const struct plan_header *headers;
     size_t header_count;
-    struct str body; /* ptr NULL: none */
+    struct str body;  /* ptr NULL: none */
+    struct str added; /* a header more, "name: value", NUL-terminated; it may have come after
+                       * prepare. ptr NULL: none */
     struct plan_timeouts timeouts;
     size_t wants_body_bytes; /* so much of the response's body is wanted with the result, */
     bool wants_head;         /* and its head */

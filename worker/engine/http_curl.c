@@ -59,7 +59,8 @@ struct http_client {
     uint64_t begun_us;
     struct timer first_byte; /* curl has no such limit of its own */
     bool insecure;
-    bool has_cookies; /* CURLOPT_COOKIE is set */
+    bool has_cookies;        /* CURLOPT_COOKIE is set */
+    struct curl_slist added; /* the call's, before its other headers */
     bool busy;
     bool no_body;               /* the call is a HEAD */
     bool closes;                /* the call asks the server to close the connection */
@@ -506,7 +507,7 @@ static long whole_ms(uint64_t us)
     return (long)((us + 999) / 1000);
 }
 
-static CURLcode set_call(CURL *easy, const struct http_call *call)
+static CURLcode set_call(CURL *easy, const struct http_call *call, struct curl_slist *headers)
 {
     /* back to a plain GET first */
     CURLcode rc = curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
@@ -521,7 +522,7 @@ static CURLcode set_call(CURL *easy, const struct http_call *call)
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_URL, call->url.ptr);
     if (rc == CURLE_OK)
-        rc = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, (struct curl_slist *)call->prepared);
+        rc = curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
     if (rc == CURLE_OK)
         rc = curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, whole_ms(call->timeouts.total_us));
     if (rc == CURLE_OK)
@@ -553,12 +554,21 @@ static CURLcode renew_handle(struct http_client *c)
     return set_client(c);
 }
 
+/* A list for one request: the prepared one is shared, and stays as it is. */
+static struct curl_slist *headers_of(struct http_client *c, const struct http_call *call)
+{
+    if (call->added.len == 0)
+        return call->prepared;
+    c->added = (struct curl_slist){(char *)(uintptr_t)call->added.ptr, call->prepared};
+    return &c->added;
+}
+
 static CURLcode set_request(struct http_client *c, const struct http_call *call, struct str cookies)
 {
     CURLcode rc = c->resends < CURL_MAX_RESENDS ? CURLE_OK : renew_handle(c);
     if (rc == CURLE_OK && (c->call != call || call->once)) {
         c->call = NULL;
-        rc = set_call(c->easy, call);
+        rc = set_call(c->easy, call, headers_of(c, call));
         if (rc != CURLE_OK)
             return rc;
         c->call = call;

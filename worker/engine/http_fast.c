@@ -80,7 +80,7 @@ struct marks {
     uint64_t phases_us[STATS_PHASE_COUNT]; /* made of them at the end */
 };
 
-/* What is sent in place of the first bytes of the request: its head with the cookies in it. */
+/* What is sent in place of the first bytes of the request: its head with more headers in it. */
 struct lead {
     struct buf text; /* empty: nothing is in place of anything */
     size_t replaces;
@@ -95,7 +95,7 @@ struct http_client {
     const struct http_request *request;
     const struct plan_timeouts *timeouts; /* NULL: the request has none */
     uint64_t total_by_us;                 /* UINT64_MAX: no limit on the whole */
-    struct lead *lead;                    /* NULL: never had cookies */
+    struct lead *lead;                    /* NULL: never had one */
     struct http_response response;
     struct timer timeout;
     struct marks *marks; /* NULL: phases are not measured */
@@ -736,9 +736,9 @@ static struct connection *new_connection(struct http_client *client,
     return c;
 }
 
-/* Put the cookies into the head. A connection that fails may want the request anew, so the text is
- * kept until the next one, and its memory for the user's life. */
-static int make_lead(struct http_client *client, struct str cookies)
+/* Put the cookies and the added header into the head. A connection that fails may want the request
+ * anew, so the text is kept until the next one, and its memory for the user's life. */
+static int make_lead(struct http_client *client, struct str cookies, struct str added)
 {
     const struct http_request *r = client->request;
     struct lead *lead = client->lead;
@@ -750,11 +750,17 @@ static int make_lead(struct http_client *client, struct str cookies)
     }
     buf_clear(&lead->text);
     lead->replaces = 0;
-    if (cookies.len == 0)
+    if (cookies.len == 0 && added.len == 0)
         return 0;
     size_t end = r->bytes.len - r->body_at <= LEAD_BODY_BYTES ? r->bytes.len : r->body_at;
-    struct str parts[] = {str_sub(r->bytes, 0, r->head_len), STR("Cookie: "), cookies, STR("\r\n"),
-                          str_sub(r->bytes, r->head_len, end)};
+    const struct str none = {NULL, 0};
+    const struct str parts[] = {str_sub(r->bytes, 0, r->head_len),
+                                cookies.len ? STR("Cookie: ") : none,
+                                cookies,
+                                cookies.len ? STR("\r\n") : none,
+                                added,
+                                added.len ? STR("\r\n") : none,
+                                str_sub(r->bytes, r->head_len, end)};
     lead->replaces = end;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < sizeof parts / sizeof *parts; i++)
@@ -789,7 +795,8 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
     http_response_begin(&client->response, call, &client->engine->setup);
-    if ((client->lead || cookies.len) && make_lead(client, cookies) < 0)
+    if ((client->lead || cookies.len || call->added.len) &&
+        make_lead(client, cookies, call->added) < 0)
         return HTTP_FAILURE_MEMORY;
     client->busy = c;
     if (client->marks)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "worker/engine/tracer.h"
 #include "worker/engine/user_cookies.h"
 
 #include <stdio.h>
@@ -115,6 +116,8 @@ void native_count_response(struct cicada_user *n)
         .wall_s = wall_s(s, n->answered_us),
     };
     n->uncounted = false;
+    if (u->trace)
+        tracer_record(u, n->call->row, n->judged ? str_of(n->judged) : STR(""), n->answered_us);
     if (known) {
         stats_record(s->stats, slot, &sample);
         count_times(n, slot);

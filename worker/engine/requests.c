@@ -6,6 +6,7 @@
 #include "worker/engine/made_call.h"
 #include "worker/engine/native.h"
 #include "worker/engine/redirect.h"
+#include "worker/engine/tracer.h"
 #include "worker/engine/user_cookies.h"
 #include "worker/engine/variables.h"
 
@@ -66,6 +67,11 @@ static void record_times(struct user *u, uint32_t slot, const struct http_result
     stats_record_times(u->shard->stats, slot, &times);
 }
 
+static struct str own_name(const struct user *u, const struct plan_request *request)
+{
+    return u->made ? u->made->name : request->name;
+}
+
 /* The plan's entry, or the one of the name that the request got. False: no memory for it. */
 static bool slot_of(const struct user *u, const struct plan_request *request, uint32_t *ret)
 {
@@ -73,8 +79,17 @@ static bool slot_of(const struct user *u, const struct plan_request *request, ui
         *ret = u->shard->slots[request->entry];
         return true;
     }
-    struct str name = u->made ? u->made->name : request->name;
-    return stats_slot(u->shard->stats, request->method, name, ret) == 0;
+    return stats_slot(u->shard->stats, request->method, own_name(u, request), ret) == 0;
+}
+
+/* As its row in the tables is named. */
+static struct str shown_name(const struct user *u)
+{
+    if (u->native)
+        return u->native->call->row;
+    const struct plan_request *request = request_of(u);
+    return request->entry != PLAN_NO_ENTRY ? u->shard->plan->entries[request->entry].name
+                                           : own_name(u, request);
 }
 
 /* Count an ended request; an error is the text to count its failure under, ptr NULL: it succeeded.
@@ -95,6 +110,8 @@ static void record(struct user *u, const struct http_result *result, struct str 
         stats_record(s->stats, slot, &sample);
         record_times(u, slot, result, now_us);
     }
+    if (u->trace)
+        tracer_record(u, shown_name(u), error, now_us);
     u->state = USER_RESUMING; /* nothing is under way any more, should the user end now */
     s->counters.in_flight--;
     if (!error.ptr) {
@@ -172,6 +189,15 @@ void requests_stamp(struct user *u, uint64_t now_us)
     u->fresh = false;
 }
 
+/* The first sending of a request, redirects apart. */
+static inline enum http_failure send_first(struct user *u, uint64_t now_us)
+{
+    const struct http_call *call = requests_call(u);
+    if (__builtin_expect(u->shard->tracer != NULL, 0))
+        call = tracer_send(u->shard->tracer, u, call);
+    return send_call(u, call, now_us);
+}
+
 static void start(struct user *u, uint64_t now_us)
 {
     requests_stamp(u, now_us);
@@ -183,7 +209,7 @@ static void start(struct user *u, uint64_t now_us)
 enum http_failure requests_send(struct user *u, uint64_t now_us)
 {
     start(u, now_us);
-    return send_call(u, requests_call(u), now_us);
+    return send_first(u, now_us);
 }
 
 /* Make the request of its variables. *ret_error: why it cannot be sent; ptr NULL: it can. */
@@ -209,7 +235,7 @@ enum requests_begun requests_begin(struct user *u, uint64_t now_us)
         return REQUESTS_END_OF_FEED;
     start(u, now_us);
     if (failure == HTTP_FAILURE_NONE)
-        failure = send_call(u, requests_call(u), now_us);
+        failure = send_first(u, now_us);
     if (failure == HTTP_FAILURE_NONE)
         return REQUESTS_UNDER_WAY;
     failed(u, failure, error, now_us);
@@ -256,6 +282,7 @@ static enum http_failure make_hop(struct user *u, const struct http_call *from,
     bool same = redirect_same_origin(from->url, buf_str(&r->url));
     r->call = *from;
     r->call.prepared = NULL;
+    r->call.added = u->trace ? u->trace->call.added : (struct str){NULL, 0};
     r->call.url = buf_str(&r->url);
     if (redirect_becomes_get(result->status, from->method))
         r->call.method = STR("GET");
@@ -335,6 +362,8 @@ void requests_count_cut(struct user *u, uint64_t now_us)
 {
     struct shard_counters *counters = &u->shard->counters;
     uint64_t age_us = now_us - u->request_start_us;
+    if (u->trace)
+        tracer_record(u, shown_name(u), STR("interrupted"), now_us);
     counters->interrupted++;
     counters->in_flight--;
     if (age_us > counters->interrupted_oldest_us)

@@ -9,6 +9,7 @@
 #include "worker/engine/engine.h"
 #include "worker/engine/made_call.h"
 #include "worker/engine/native.h"
+#include "worker/engine/tracer.h"
 #include "worker/engine/user.h"
 #include "worker/scenario/pattern.h"
 
@@ -98,6 +99,15 @@ static void carry_out(struct shard *s, const uint32_t *targets)
         cut_overdue(&s->stop_timer, s, s->now_us);
 }
 
+/* The engine took the rows before when it gave back the set. */
+static void swap_rows(struct shard_mailbox *mail, struct tracer *t)
+{
+    struct buf empty = mail->traced;
+    mail->traced = t->rows;
+    t->rows = empty;
+    buf_clear(&t->rows);
+}
+
 /* The samples go out when the engine has given back the other set. */
 static void hand_over(struct shard *s)
 {
@@ -106,6 +116,8 @@ static void hand_over(struct shard *s)
     stats_clear(s->empty, (double)s->now_us / 1e6 + s->wall_offset_s);
     pthread_mutex_lock(&s->mail.lock);
     s->mail.filled = s->stats; /* NULL before: there are two sets, and we have the other one */
+    if (s->tracer)
+        swap_rows(&s->mail, s->tracer);
     pthread_mutex_unlock(&s->mail.lock);
     s->stats = s->empty;
     s->empty = NULL;
@@ -126,6 +138,7 @@ static void tell(struct shard *s)
         .stopped_run = s->stopped_run,
         .counters = s->counters,
         .http_counters = s->http_counters,
+        .traces_left_out = s->tracer ? s->tracer->left_out : 0,
         .cpu_pct = s->cpu_pct,
         .loop_lag_ms = s->loop_lag_ms,
     };
@@ -157,6 +170,7 @@ static void read_order(struct shard *s)
 {
     struct shard_mailbox *mail = &s->mail;
     struct binding *old = NULL;
+    uint64_t run = s->run, trace_rows = 0;
     struct arrivals *arrivals = NULL;
     uint32_t *targets = NULL;
     pthread_mutex_lock(&mail->lock);
@@ -168,6 +182,7 @@ static void read_order(struct shard *s)
         s->order_number = mail->order.number;
         s->run = mail->order.run;
         arrivals = mail->order.arrivals;
+        trace_rows = mail->order.trace_rows;
         mail->order.targets = NULL;
         mail->order.binding = NULL;
         mail->order.arrivals = NULL;
@@ -175,6 +190,8 @@ static void read_order(struct shard *s)
     }
     pthread_mutex_unlock(&mail->lock);
     binding_unref(old);
+    if (s->tracer && s->run != run)
+        tracer_begin_run(s->tracer, trace_rows);
     if (targets) {
         change_arrivals(s, arrivals);
         if (!arrivals)
@@ -378,6 +395,12 @@ int shard_init(struct shard *s, const struct plan *plan, const struct http_ops *
     s->users = calloc(n, sizeof *s->users);
     if (!s->mail.running || !s->running || !s->to_start || !s->users)
         return -ENOMEM;
+    if (options->trace_ratio > 0) {
+        s->tracer = tracer_new(options->trace_ratio);
+        if (!s->tracer)
+            return -ENOMEM;
+        buf_init(&s->mail.traced, TRACER_MAX_BYTES);
+    }
     if (plan->has_patterns && !(s->patterns = pattern_scratch_new()))
         return -ENOMEM;
     int rc = new_sets(s, options->limits);
@@ -416,6 +439,8 @@ void shard_done(struct shard *s)
         s->ops->close(s->http);
     http_keeper_done(&s->keeper);
     pattern_scratch_free(s->patterns);
+    tracer_free(s->tracer);
+    buf_done(&s->mail.traced);
     buf_done(&s->operand);
     buf_done(&s->decoded);
     json_tape_done(&s->tape);

@@ -26,6 +26,7 @@ struct feeds;
 struct made_call;
 struct native_shard;
 struct pattern_scratch;
+struct tracer;
 struct user;
 
 /* Users that the shard must run, by class, and how surplus ones end. */
@@ -36,6 +37,7 @@ struct shard_order {
     uint64_t stop_timeout_us;
     struct binding *binding;   /* for users started from now on; a reference */
     struct arrivals *arrivals; /* instead of targets; owned. NULL: none */
+    uint64_t trace_rows;       /* of the run */
 };
 
 struct shard_counters {
@@ -62,6 +64,7 @@ struct shard_report {
     uint64_t stopped_run; /* the run that a step of the scenario stopped; 0: none */
     struct shard_counters counters;
     struct http_counters http_counters;
+    uint64_t traces_left_out;
     double cpu_pct;
     double loop_lag_ms;
 };
@@ -80,6 +83,7 @@ struct shard_mailbox {
     struct shard_report report;
     uint32_t *running;    /* by class */
     struct stats *filled; /* to be taken, or NULL */
+    struct buf traced;    /* the rows that belong with it */
 };
 
 /* A list of users by the links inside them. */
@@ -135,6 +139,7 @@ struct shard {
     struct made_call *made_spare; /* memory for the next ones */
     size_t made_spare_count;
     struct pattern_scratch *patterns; /* NULL: the plan has no regular expressions */
+    struct tracer *tracer;            /* NULL: no request is traced */
     struct buf operand;               /* of a check, a default: until the next one */
     struct buf decoded;               /* a string of a JSON body, the same */
     struct json_tape tape;            /* of the body that is being judged */

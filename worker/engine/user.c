@@ -7,6 +7,7 @@
 #include "worker/engine/interpreter.h"
 #include "worker/engine/native.h"
 #include "worker/engine/requests.h"
+#include "worker/engine/tracer.h"
 #include "worker/engine/variables.h"
 
 #include <stdlib.h>
@@ -304,6 +305,7 @@ static void spare(struct shard *s, struct user *u)
     u->client = NULL;
     variables_free(u->variables, s);
     u->variables = NULL;
+    tracer_forget(u);
     native_free(u);
     user_list_add(&s->spare, u);
 }

@@ -30,6 +30,7 @@ struct user_redirect {
 
 struct cicada_user;
 struct made_call;
+struct trace;
 struct variables;
 
 struct user {
@@ -43,6 +44,7 @@ struct user {
     struct binding *binding;
     struct user_redirect *redirect; /* NULL: not following one */
     struct made_call *made;         /* the request under way, when it was made of variables */
+    struct trace *trace;            /* the same, when it is traced */
     struct variables *variables;    /* NULL: the plan has none */
     struct cicada_user *native;     /* NULL: the plan is a scenario */
     const struct plan_task *task;

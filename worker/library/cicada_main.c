@@ -86,6 +86,7 @@ static struct output_options output_of(const struct options *o)
         .dest = o->dest,
         .test_name = o->test_name,
         .tag = o->tag,
+        .traces = o->trace_ratio > 0,
         .console = o->only_summary  ? OUTPUT_CONSOLE_SUMMARY
                    : o->print_stats ? OUTPUT_CONSOLE_TABLES
                                     : OUTPUT_CONSOLE_AUTO,

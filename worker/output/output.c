@@ -38,8 +38,10 @@ struct output {
     bool logging; /* logs.txt is open */
     int actors_fd;
     size_t actors_written;
+    int traces_fd;
     double tables_at_s; /* of the last ones; 0: none yet */
     struct err first;   /* error of writing */
+    bool told;          /* of it */
     unsigned failures;
 };
 
@@ -94,6 +96,18 @@ static int open_folder(struct output *o, struct err *err)
     return rc;
 }
 
+static int open_traces(struct output *o, struct err *err)
+{
+    char *path;
+    if (!o->folder)
+        return err_set(err, -EINVAL, OUTPUT_TRACES_NEED_FOLDER);
+    if (asprintf(&path, "%s/traces.txt", o->folder) < 0)
+        return no_memory(err);
+    o->traces_fd = files_open_growing(path, err);
+    free(path);
+    return o->traces_fd < 0 ? o->traces_fd : 0;
+}
+
 static int open_csv(struct output *o, const char *prefix, struct err *err)
 {
     char *whole;
@@ -141,6 +155,8 @@ static int open_all(struct output *o, const struct output_options *options, stru
     int rc = choose_folder(o, options, err);
     if (rc == 0 && o->folder)
         rc = open_folder(o, err);
+    if (rc == 0 && options->traces)
+        rc = open_traces(o, err);
     if (rc == 0 && options->csv_prefix)
         rc = open_csv(o, options->csv_prefix, err);
     if (rc == 0 && options->html_file)
@@ -155,7 +171,7 @@ int output_open(const struct output_options *options, struct output **ret, struc
     struct output *o = calloc(1, sizeof *o);
     if (!o)
         return no_memory(err);
-    o->actors_fd = -1;
+    o->actors_fd = o->traces_fd = -1;
     o->json = options->json;
     o->console = options->console;
     o->live = is_live(options->console);
@@ -279,16 +295,30 @@ static void show_ending(const struct output *o, const struct report *final)
     buf_done(&b);
 }
 
+/* --- traces.txt ------------------------------------------------------------------------------ */
+
+void output_traces(struct output *o, struct str rows)
+{
+    struct err err = {0};
+    if (o->traces_fd < 0)
+        return;
+    int rc = files_put(o->traces_fd, rows);
+    if (rc < 0)
+        (void)err_set(&err, rc, "traces.txt: %s", strerror(-rc)); /* told by output_tick */
+    note(o, rc, &err);
+}
+
 /* --- the moments ---------------------------------------------------------------------------- */
 
 void output_tick(struct output *o, const struct report *now)
 {
     struct err err = {0};
-    bool sound = o->failures == 0;
+    bool sound = !o->told;
     note(o, csv_files_tick(&o->csv, now, &err), &err);
     write_actors(o, now);
     if (sound && o->failures > 0)
         log_warning("%s, continuing", o->first.text);
+    o->told = o->failures > 0;
     if (o->live) {
         show_live(now);
     } else if (o->console == OUTPUT_CONSOLE_AUTO || o->console == OUTPUT_CONSOLE_TABLES) {
@@ -351,16 +381,22 @@ static void write_files(struct output *o, const struct report *final)
     note(o, write_json(o, final, &json), &json);
 }
 
+static void close_one(struct output *o, int *fd, const char *name)
+{
+    struct err err = {0};
+    int rc = *fd >= 0 && close(*fd) < 0 ? -errno : 0;
+    *fd = -1;
+    if (rc < 0)
+        (void)err_set(&err, rc, "%s: %s", name, strerror(-rc));
+    note(o, rc, &err);
+}
+
 /* The log's file ends here, so that status.json knows of its troubles. */
 static void close_growing(struct output *o)
 {
-    struct err err = {0};
-    int rc = o->actors_fd >= 0 && close(o->actors_fd) < 0 ? -errno : 0;
-    o->actors_fd = -1;
-    if (rc < 0)
-        (void)err_set(&err, rc, "actors_history.csv: %s", strerror(-rc));
-    note(o, rc, &err);
-    rc = o->logging ? log_tee_close() : 0;
+    close_one(o, &o->actors_fd, "actors_history.csv");
+    close_one(o, &o->traces_fd, "traces.txt");
+    int rc = o->logging ? log_tee_close() : 0;
     o->logging = false;
     struct err log = {0};
     if (rc < 0)
@@ -401,6 +437,8 @@ void output_free(struct output *o)
         (void)log_tee_close(); /* left without a report: nobody asks */
     if (o->actors_fd >= 0)
         (void)close(o->actors_fd); /* the same */
+    if (o->traces_fd >= 0)
+        (void)close(o->traces_fd);
     csv_files_done(&o->csv);
     free(o->json_file);
     free(o->html_file);

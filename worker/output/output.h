@@ -4,8 +4,8 @@
  * The runner's thread only; every call does blocking file I/O, bounded by what is written.
  *
  * Files are written under a temporary name and renamed, so that a reader never sees half a one;
- * only stats_history.csv, actors_history.csv and logs.txt grow line by line. A path that names
- * something else than a regular file (a pipe, /dev/stdout) is written to directly.
+ * only stats_history.csv, actors_history.csv, traces.txt and logs.txt grow line by line. A path
+ * that names something else than a regular file (a pipe, /dev/stdout) is written to directly.
  *
  *   output_open  -> exit code 2 and no load when it fails
  *   output_tick  -> never fails; the first error of writing is logged and told by output_close
@@ -30,6 +30,9 @@ enum output_console {
     OUTPUT_CONSOLE_NONE,    /* nothing, for a worker under a master */
 };
 
+#define OUTPUT_TRACES_NEED_FOLDER                                                                  \
+    "--trace-ratio lists requests in a results folder: give --results-dir, or --dest"
+
 /* Texts are copied. */
 struct output_options {
     const char *csv_prefix; /* --csv PREFIX: PREFIX_stats.csv and the other three of Locust */
@@ -42,6 +45,8 @@ struct output_options {
     const char *dest; /* … --dest DEST: DEST/runs/NAME/run_date=…/run_ts=…/run_tag=TAG/ */
     const char *test_name; /* --name NAME: needed with dest */
     const char *tag;       /* --tag TAG: needed with dest */
+
+    bool traces; /* traces.txt: needs one of the two folders */
 
     struct measure users; /* -u, -r, -t in seconds */
     struct measure spawn_rate;
@@ -66,6 +71,9 @@ const char *output_folder(const struct output *o);
  * the console. `now` is a report of the run so far; only test_name, tag, start_s, now_s, phase,
  * run_time_s, requests, stats, history, exceptions and actors_history are looked at. */
 void output_tick(struct output *o, const struct report *now);
+
+/* Rows for traces.txt, if it was wished for; never fails, as output_tick. */
+void output_traces(struct output *o, struct str rows);
 
 /* Everything whole, the summary printed, the memory freed; *o_p is NULL afterwards. status.json is
  * written last: its exit code is final->exit_code, or 1 when that is 0 and a file could not be

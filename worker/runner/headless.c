@@ -12,6 +12,7 @@
 #include "worker/runner/survey.h"
 #include "worker/runner/tally.h"
 #include "worker/runner/tasks.h"
+#include "worker/runner/traces.h"
 #include "worker/scenario/shape.h"
 #include "worker/scenario/url.h"
 
@@ -45,6 +46,7 @@ struct headless {
     struct output *output;
     struct scrape scrape;
     struct survey survey;
+    struct traces traces;
     struct keys keys;
     struct buf host; /* as it is shown */
     enum phase phase;
@@ -300,6 +302,7 @@ static void look_at_engine(struct headless *h)
     tasks_hear(&h->tasks);
     if (tally_take(&h->tally, h->engine, clock_wall_s()) < 0)
         log_warning("out of memory: samples wait, continuing");
+    traces_pass(&h->traces, h->engine, h->output);
     engine_status(h->engine, &status);
     if (h->asked && engine_stats_complete(h->engine))
         take_point(h, &status);
@@ -670,6 +673,7 @@ static int finish(struct headless *h)
         generator_judge(&h->tally.generator, &status, &report.generator) < 0)
         log_warning("out of memory: thresholds and generator are judged in part, continuing");
     tell_requests(&status);
+    traces_end(&h->traces, h->engine);
     report.exit_code = exit_code(h, &report.generator);
     log_info("Shutting down (exit code %d)", report.exit_code);
     keys_close(&h->keys);

@@ -9,6 +9,7 @@
 #include "worker/output/folder.h"
 #include "worker/report/cicada_object.h"
 #include "worker/runner/survey.h"
+#include "worker/runner/traces.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ struct reporter {
     struct survey survey;
     struct generator generator;
     struct history history;
-    struct output *output;      /* NULL: no files are open */
+    struct output *output; /* NULL: no files are open */
+    struct traces traces;
     struct buf host;            /* of the target, as files show it */
     struct measure planned;     /* users, as the master last said */
     struct engine_status first; /* as the run began; its counters are the process's */
@@ -97,6 +99,7 @@ static void open_files(struct reporter *r)
         .dest = given->dest,
         .test_name = given->test_name,
         .tag = given->tag,
+        .traces = given->traces,
         .console = OUTPUT_CONSOLE_NONE,
         .profile = r->options.settings->background.profile,
         .now_s = clock_wall_s(),
@@ -105,6 +108,15 @@ static void open_files(struct reporter *r)
         files_fault(r, &err);
     else
         log_info("results go to %s", output_folder(r->output));
+}
+
+/* Only requests that will have a row are traced. */
+static void begin_traces(struct reporter *r)
+{
+    traces_begin(&r->traces, r->options.engine);
+    engine_set_trace_rows(r->options.engine, r->output ? ENGINE_TRACE_ROWS : 0);
+    if (!r->leads && r->options.output && r->options.output->traces)
+        log_info("this worker does not report, so it traces no requests");
 }
 
 /* Everything that will be known of the run is. */
@@ -116,6 +128,8 @@ static void close_files(struct reporter *r)
     struct report report = make_report(r, REPORT_DONE);
     const struct engine_status status = since_begin(r);
     report.requests.interrupted += status.in_flight; /* the end of the process cuts it */
+    traces_pass(&r->traces, r->options.engine, r->output);
+    traces_end(&r->traces, r->options.engine);
     survey_fill(&r->survey, &report);
     if (generator_judge(&r->generator, &status, &report.generator) < 0)
         log_warning("out of memory: the generator is judged in part, continuing");
@@ -169,10 +183,13 @@ void reporter_begin(struct reporter *r, const struct machine *m)
     r->last = r->first;
     r->planned = leader_planned_users(m->wanted.parsed_options);
     tell_who_leads(r, m);
+    if (r->leads) {
+        set_host(r, m);
+        open_files(r);
+    }
+    begin_traces(r);
     if (!r->leads)
         return;
-    set_host(r, m);
-    open_files(r);
     survey_begin(&r->survey, false, clock_wall_s());
     if (r->planned.known && r->planned.value > 0)
         r->survey.leader.target = r->planned;
@@ -266,6 +283,7 @@ static void run_second(struct reporter *r, const struct machine *m)
 void reporter_tick(struct reporter *r, const struct machine *m)
 {
     uint64_t now_us = clock_mono_us();
+    traces_pass(&r->traces, r->options.engine, r->output);
     if (r->on && now_us >= r->second_us) {
         r->second_us = now_us - r->second_us < SECOND_US ? r->second_us + SECOND_US : now_us;
         run_second(r, m);
@@ -379,6 +397,8 @@ bool reporter_wrote_all(const struct reporter *r)
 static int check_folder(const struct output_options *o, struct err *err)
 {
     char *path = NULL;
+    if (o && o->traces && !o->results_dir && !o->dest)
+        return err_set(err, -EINVAL, OUTPUT_TRACES_NEED_FOLDER);
     if (!o || !o->dest)
         return 0;
     if (o->results_dir)
