@@ -86,6 +86,17 @@ struct str str_trim(struct str s)
     return s;
 }
 
+bool str_is_token(struct str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        char c = s.ptr[i];
+        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
+            return false;
+    }
+    return s.len > 0;
+}
+
 size_t str_find_str(struct str s, struct str needle)
 {
     if (needle.len == 0)

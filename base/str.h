@@ -51,6 +51,10 @@ static inline struct str str_sub(struct str s, size_t begin, size_t end)
 /* Without spaces, tabs, CR and LF at both ends. */
 struct str str_trim(struct str s);
 
+/* What HTTP calls a token, as methods and names of headers are (RFC 9110 5.6.2): not empty,
+ * letters, digits and some punctuation. */
+bool str_is_token(struct str s);
+
 /* Position of the first c, or s.len when there is none. */
 static inline size_t str_find(struct str s, char c)
 {

@@ -114,18 +114,6 @@ static bool is_it(const struct native_call *c, const struct wish *w)
 
 /* --- making --------------------------------------------------------------------------------- */
 
-/* RFC 9110 5.6.2 */
-static bool is_token(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return s.len > 0;
-}
-
 static bool is_value(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -136,26 +124,17 @@ static bool is_value(struct str s)
     return true;
 }
 
-/* "mailto:x", "localhost:8080/x": a colon before any slash. */
-static bool has_scheme(struct str url)
-{
-    size_t i = 0;
-    while (i < url.len && !strchr(":/?#", url.ptr[i]))
-        i++;
-    return i < url.len && url.ptr[i] == ':';
-}
-
 static const char *fault_of(const struct native_call *c)
 {
-    if (!is_token(c->method) || c->method.len > PLAN_MAX_METHOD_BYTES)
+    if (!str_is_token(c->method) || c->method.len > PLAN_MAX_METHOD_BYTES)
         return "request with an invalid method";
     if (c->url.len == 0 || c->url.len > PLAN_MAX_URL_BYTES)
         return "request with an empty or too long URL";
-    if (!url_is_absolute(c->url) && has_scheme(c->url))
+    if (!url_is_absolute(c->url) && url_has_scheme(c->url))
         return "request to an invalid URL";
     for (size_t i = 0; i < c->header_count; i++) {
         struct str name = c->headers[i].name;
-        if (!is_token(name) || !is_value(c->headers[i].value) ||
+        if (!str_is_token(name) || !is_value(c->headers[i].value) ||
             str_eq_nocase(name, STR("Content-Length")) ||
             str_eq_nocase(name, STR("Transfer-Encoding")))
             return "request with an invalid header";

@@ -254,18 +254,6 @@ static const struct load_key request_keys[] = {
 
 /* --- method --- */
 
-/* RFC 9110 5.6.2 */
-static bool is_token(struct str s)
-{
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == '\0' || !strchr("!#$%&'*+-.^_`|~", c)))
-            return false;
-    }
-    return s.len > 0;
-}
-
 /* In capitals, as the requests library sends methods. */
 static int set_method(struct loader *l, struct str text, struct plan_request *r)
 {
@@ -291,7 +279,7 @@ static int finish_method(struct loader *l, const struct node *n, struct draft *d
         return load_fail(l, n, "'request' needs the key 'method'");
     if (given->kind != NODE_STRING)
         return load_fail(l, given, "must be a string, not %s", node_kind_name(given->kind));
-    if (!is_token(given->text) || given->text.len > PLAN_MAX_METHOD_BYTES)
+    if (!str_is_token(given->text) || given->text.len > PLAN_MAX_METHOD_BYTES)
         return load_fail(l, given, "must be a method like GET: up to %d letters, digits or -._",
                          PLAN_MAX_METHOD_BYTES);
     if (str_eq_nocase(given->text, STR("CONNECT")))
@@ -300,17 +288,6 @@ static int finish_method(struct loader *l, const struct node *n, struct draft *d
 }
 
 /* --- URL and name --- */
-
-/* "mailto:x", "localhost:8080/x": a colon before any slash. */
-static bool has_scheme(struct str text)
-{
-    size_t colon = str_find(text, ':');
-    for (size_t i = 0; i < colon && i < text.len; i++) {
-        if (strchr("/?#", text.ptr[i]))
-            return false;
-    }
-    return colon < text.len;
-}
 
 static int check_url(struct loader *l, const struct node *n, struct str text)
 {
@@ -327,7 +304,7 @@ static int check_url(struct loader *l, const struct node *n, struct str text)
         return load_fail(l, n, "must not begin or end with a space");
     if (strchr("?#", text.ptr[0]))
         return load_fail(l, n, "must begin with '/', not with '%c'", text.ptr[0]);
-    if (!url_is_absolute(text) && has_scheme(text) && !text_has_variables(text))
+    if (!url_is_absolute(text) && url_has_scheme(text) && !text_has_variables(text))
         return load_fail(l, n, "%s is no path and no http URL: write /… or http://…",
                          log_quote(text, quoted));
     return 0;
@@ -454,7 +431,7 @@ static int finish_url(struct loader *l, struct draft *d)
 static int check_header(struct loader *l, const struct node *n)
 {
     struct str value = n->text;
-    if (!is_token(n->key))
+    if (!str_is_token(n->key))
         return load_fail(l, n, "is no valid header name");
     if (n->key.len > PLAN_MAX_HEADER_NAME_BYTES)
         return load_fail(l, n, "must not be longer than %d bytes", PLAN_MAX_HEADER_NAME_BYTES);

@@ -37,6 +37,12 @@ bool url_is_absolute(struct str text)
     return scheme_length(text) > 0;
 }
 
+bool url_has_scheme(struct str text)
+{
+    size_t end = find_any(text, ":/?#");
+    return end < text.len && text.ptr[end] == ':';
+}
+
 static int no_scheme(struct str text, struct err *err)
 {
     size_t colon = str_find_str(text, STR("://"));

@@ -34,6 +34,9 @@ MUST_USE int url_parse_host(struct str text, struct url *ret, struct err *err);
 /* True for a URL with its own scheme and host. */
 bool url_is_absolute(struct str text);
 
+/* "mailto:x", "localhost:8080/x": has it a colon before any slash? */
+bool url_has_scheme(struct str text);
+
 /* host joined with path as Locust's clients do, without doubling the slash: an absolute URL in path
  * wins, "http://h/api/" and "/x" or "x" give "http://h/api/x". Appends to out. */
 MUST_USE int url_join(struct buf *out, struct str host, struct str path);

@@ -153,6 +153,17 @@ static void test_hash_tells_neighbours_apart(void **state)
     }
 }
 
+static void test_tokens(void **state)
+{
+    (void)state;
+    assert_true(str_is_token(STR("GET")));
+    assert_true(str_is_token(STR("X-Api_Key.1!#$%&'*+^`|~")));
+    const struct str none[] = {STR(""),  {NULL, 0},   STR("a b"), STR("a:"),    STR("a\t"),
+                               STR("é"), STR("a\0b"), STR("(a)"), STR("\"a\""), STR("a/b")};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(str_is_token(none[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_beginnings_and_ends),
         cmocka_unit_test(test_sub_clamps),
         cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_next_gives_every_part),
         cmocka_unit_test(test_hash_tells_neighbours_apart),

@@ -145,6 +145,19 @@ static void test_absolute(void **state)
     assert_false(url_is_absolute(STR("")));
 }
 
+static void test_scheme(void **state)
+{
+    (void)state;
+    assert_true(url_has_scheme(STR("mailto:x")));
+    assert_true(url_has_scheme(STR("localhost:8080/x")));
+    assert_true(url_has_scheme(STR("http://h")));
+    assert_false(url_has_scheme(STR("")));
+    assert_false(url_has_scheme(STR("/a:b")));
+    assert_false(url_has_scheme(STR("a?b:c")));
+    assert_false(url_has_scheme(STR("a#b:c")));
+    assert_false(url_has_scheme(STR("a")));
+}
+
 static void test_join(void **state)
 {
     (void)state;
@@ -285,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_refused_urls_say_why),
         cmocka_unit_test(test_a_host_has_no_query),
         cmocka_unit_test(test_absolute),
+        cmocka_unit_test(test_scheme),
         cmocka_unit_test(test_join),
         cmocka_unit_test(test_encode_is_that_of_requests),
         cmocka_unit_test(test_encode_keeps_the_origin),
