@@ -13,7 +13,8 @@ import subprocess
 
 import pytest
 
-from test_output import Run, NAMES, ERRORS, clock, hexed, rng, run_tool  # noqa: F401, fixtures among them
+from harness.inside import hexed
+from test_output import ERRORS, NAMES, Run, run_tool
 
 BROWSER = os.environ.get("CICADA_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome") or "chromium"
 

@@ -1,11 +1,14 @@
 """Fixtures: nginx, masters and workers that are ended with the test, and whose output is shown when it fails."""
 import os
+import random
 import resource
+from types import SimpleNamespace
 
 import pytest
 
 pytest.register_assert_rewrite("harness")
 
+from harness.fake_http import FakeHttp
 from harness.fake_master import FakeMaster
 from harness.kube import shared_kube
 from harness.master import VERSIONS, Master, locust
@@ -85,6 +88,36 @@ def relay_to(started):
         started.append(thing)
         return thing
     return relay
+
+
+@pytest.fixture
+def serve():
+    """serve(answer): a fake HTTP server, see harness/fake_http.py."""
+    servers = []
+
+    def start(what):
+        servers.append(FakeHttp(what))
+        return servers[-1]
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.fixture
+def rng():
+    """New values each run; CICADA_SEED repeats those of a run that failed."""
+    seed = os.environ.get("CICADA_SEED") or str(random.SystemRandom().randrange(2**32))
+    print("CICADA_SEED=" + seed)
+    return random.Random(seed)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Locust's time, set by hand."""
+    from harness.inside import START_S, stats  # only where it is needed: it imports all of Locust
+    now = SimpleNamespace(s=START_S)
+    monkeypatch.setattr(stats, "time", SimpleNamespace(time=lambda: now.s))
+    return now
 
 
 @pytest.fixture(params=VERSIONS)

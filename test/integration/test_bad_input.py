@@ -1,6 +1,5 @@
 """Mistakes and broken peers: one clear line, the right exit status, never a crash or a hang."""
 import os
-import random
 import socket
 import threading
 
@@ -42,18 +41,15 @@ def test_http_port_instead_of_the_masters(start_cicada, nginx):
 
 
 @pytest.mark.smoke
-def test_random_bytes_from_the_masters_port(start_cicada):
+def test_random_bytes_from_the_masters_port(rng, start_cicada):
     """Whoever listens there sends noise of every length to each connection."""
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    noise = random.Random(seed)
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve():
         while True:
             try:
                 peer, _ = listener.accept()
-                peer.sendall(noise.randbytes(noise.choice([1, 9, 64, 100, 10000])))
+                peer.sendall(rng.randbytes(rng.choice([1, 9, 64, 100, 10000])))
                 peer.close()
             except OSError:
                 if listener.fileno() < 0:

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness.fake_http import FakeHttp, answer
+from harness.fake_http import answer
 from harness.kube import missing, script
 from harness.master import ROOT
 from harness.worker import CICADA
@@ -20,18 +20,6 @@ KEYS = ("machine_type", "node_count", "allocatable_cores", "allocatable_ram_gb",
 NOTHING = (None, None, None, None, None, None)
 SEEDED = ("n2-standard-4", 2, 7.84, 25.92, 4, "worker_nodes")  # two nodes host the four live pods
 UNAUTHORIZED = "HTTP 401: 'Unauthorized'"
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(what):
-        servers.append(FakeHttp(what))
-        return servers[-1]
-    yield start
-    for server in servers:
-        server.close()
 
 
 def facts(*args, cwd=None, **env):

@@ -1,5 +1,4 @@
 """Messages that a real master will not send: the worker says so once and goes on working."""
-import random
 import time
 
 import msgpack
@@ -63,35 +62,32 @@ def test_broken_messages(fake_master, nginx, start_cicada):
     assert cicada.wait(20) == 0
 
 
-def spoiled(noise, nginx):
+def spoiled(rng, nginx):
     """A message of a real master with some bytes changed, cut or put in."""
-    kind, data = noise.choice([
-        ("spawn", {"timestamp": time.time(), "user_classes_count": {"Visitor": noise.randrange(5), "Buyer": 1},
+    kind, data = rng.choice([
+        ("spawn", {"timestamp": time.time(), "user_classes_count": {"Visitor": rng.randrange(5), "Buyer": 1},
                    "host": nginx.url, "stop_timeout": 0.0, "parsed_options": {"tags": ["a"], "users": 3}}),
         ("ack", {"index": 1}), ("heartbeat", None), ("spawning_complete", {"user_count": 4}), ("reconnect", None),
         ("update_user_class", {"user_class_name": "Visitor", "weight": 2}), ("stop", None)])
     frame = bytearray(msgpack.packb([kind, data, "id"]))
-    for _ in range(noise.randrange(1, 6)):
-        at = noise.randrange(len(frame)) if frame else 0
-        change = noise.randrange(3)
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(frame)) if frame else 0
+        change = rng.randrange(3)
         if change == 0 and frame:
-            frame[at] = noise.randrange(256)
+            frame[at] = rng.randrange(256)
         elif change == 1:
-            del frame[at:at + noise.randrange(1, 4)]
+            del frame[at:at + rng.randrange(1, 4)]
         else:
-            frame[at:at] = noise.randbytes(noise.randrange(1, 4))
+            frame[at:at] = rng.randbytes(rng.randrange(1, 4))
     return bytes(frame)
 
 
 @pytest.mark.smoke
-def test_spoiled_messages(fake_master, nginx, start_cicada):
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    noise = random.Random(seed)
+def test_spoiled_messages(rng, fake_master, nginx, start_cicada):
     cicada = start_cicada(fake_master.port)
     fake_master.welcome()
     for _ in range(500):
-        frame = spoiled(noise, nginx)
+        frame = spoiled(rng, nginx)
         if b"quit" not in frame:
             fake_master.send_bytes(frame)
         while fake_master.receive(0):

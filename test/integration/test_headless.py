@@ -4,7 +4,6 @@ import csv
 import json
 import os
 import pty
-import random
 import re
 import resource
 import signal
@@ -231,18 +230,15 @@ def check_files(folder, run):
 
 
 @pytest.mark.parametrize("attempt", range(6))
-def test_ctrl_c_at_any_moment(start, nginx, tmp_path, attempt):
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    r = random.Random(seed)
-    fails, twice = r.random() < 0.5, r.random() < 0.5
+def test_ctrl_c_at_any_moment(rng, start, nginx, tmp_path, attempt):
+    fails, twice = rng.random() < 0.5, rng.random() < 0.5
     run = start("-u", "20", "-r", "10", "-s", "5", "--results-dir", str(tmp_path / "out"),
-                nginx.url + (FAILS if fails else r.choice([PASSES, "/slow"])))
+                nginx.url + (FAILS if fails else rng.choice([PASSES, "/slow"])))
     run.wait_line("Ramping to")
-    time.sleep(r.random() ** 2 * 3)
+    time.sleep(rng.random() ** 2 * 3)
     run.signal(signal.SIGINT)
     if twice:
-        time.sleep(r.random() * 0.1)
+        time.sleep(rng.random() * 0.1)
         run.signal(signal.SIGINT)
     status = run.wait()
     failed = requests_said(run)[2]

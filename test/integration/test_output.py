@@ -7,7 +7,6 @@ import gzip
 import html.parser
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -15,18 +14,11 @@ from types import SimpleNamespace
 
 import pytest
 
-# As in test_stats_differential.py: Locust must not patch this process.
-os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
-try:
-    from locust import stats as locust_stats
-    from locust.exception import CatchResponseError
-finally:
-    del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
+from harness.inside import START_S, CatchResponseError, hexed, stats as locust_stats, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.environ.get("CICADA_OUTPUT_SCRIPT", os.path.join(ROOT, "build", "test", "tools", "output_script"))
 
-START_S = 1_700_000_000.0
 SECONDS = 45
 METHODS = [b"GET", b"POST", b"", b"PU\xffT", "MÉTHODE".encode(), b"LONGMETHOD"]
 PLAIN_NAMES = [b"/", b"/a,b", b'/say "hi"', b"=1+1", b" spaced ", b"it's", "/naïve/😀".encode(), "/日本".encode(),
@@ -37,32 +29,9 @@ PLAIN_ERRORS = [b"HTTP 500", b"", b"it's", b"=cmd|' /C calc'!A0", b"a,b", "é �
 ERRORS = PLAIN_ERRORS + [b"back\\slash\ttab\nline\rreturn\0nul", b"bad \xff\xfe bytes"]
 
 
-def hexed(raw):
-    return raw.hex() or "-"
-
-
-def text(raw):
-    return raw.decode("utf-8", "replace")
-
-
 def run_tool(lines, *options, cwd=None):
     return subprocess.run([TOOL, *options], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           encoding="utf-8", timeout=120, cwd=cwd)
-
-
-@pytest.fixture
-def rng():
-    seed = os.environ.get("CICADA_SEED") or str(random.SystemRandom().randrange(2**32))
-    print("CICADA_SEED=" + seed)
-    return random.Random(seed)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Locust's time, set by hand."""
-    now = SimpleNamespace(s=START_S)
-    monkeypatch.setattr(locust_stats, "time", SimpleNamespace(time=lambda: now.s))
-    return now
 
 
 class Run:

@@ -1,24 +1,16 @@
 """The codec against Locust's own: what it encodes is read by Locust's Message, StatsEntry and stats listeners; what Locust
-serialises is read by it. Messages are made at random from a seed, which is printed; CODEC_SEED repeats a run."""
+serialises is read by it. Messages are made at random from a seed, which is printed; CICADA_SEED repeats a run."""
 import datetime
 import json
 import math
 import os
-import random
 import subprocess
 from pathlib import Path
 
 import msgpack
 import pytest
 
-# Locust patches the process that imports it; the other tests need it as it is, and so do the Locusts that they start.
-os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
-try:
-    import locust.stats
-    from locust.event import Events
-    from locust.rpc import Message
-finally:
-    del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
+from harness.inside import Events, Message, stats as locust_stats
 
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / os.environ.get("BUILD", "build") / "test/tools/codec_probe"
@@ -52,13 +44,6 @@ def codec():
     c = Codec()
     yield c
     c.close()
-
-
-@pytest.fixture
-def rng():
-    seed = int(os.environ.get("CODEC_SEED") or random.SystemRandom().randrange(2**32))
-    print("CODEC_SEED=%d" % seed)
-    return random.Random(seed)
 
 
 # --- random values -------------------------------------------------------------------------------------------------
@@ -191,17 +176,17 @@ def test_stats_are_read_by_locust_as_they_were_meant(codec, rng):
         assert same(data["user_classes_count"], {text(name): n for name, n in classes})
         assert data["user_count"] == user_count
         assert not cicada or same(data["cicada"], cicada)
-        holder = locust.stats.RequestStats()
+        holder = locust_stats.RequestStats()
         for got in data["stats"]:
-            assert list(got) == list(locust.stats.StatsEntryDict.__annotations__) or set(got) == set(
-                locust.stats.StatsEntry(holder, "", "").serialize())
-            assert locust.stats.StatsEntry.unserialize(got, holder).serialize() == got
+            assert list(got) == list(locust_stats.StatsEntryDict.__annotations__) or set(got) == set(
+                locust_stats.StatsEntry(holder, "", "").serialize())
+            assert locust_stats.StatsEntry.unserialize(got, holder).serialize() == got
 
 
 def test_the_masters_listeners_merge_the_stats(codec, rng):
     """The real listeners of a master, over many reports; then everything it would show is made of them."""
-    events, stats = Events(), locust.stats.RequestStats()
-    locust.stats.setup_distributed_stats_event_listeners(events, stats)
+    events, stats = Events(), locust_stats.RequestStats()
+    locust_stats.setup_distributed_stats_event_listeners(events, stats)
     requests = failures = occurrences = 0
     for second in range(50):
         n = rng.randrange(1, 50)
@@ -224,23 +209,23 @@ def test_the_masters_listeners_merge_the_stats(codec, rng):
     assert stats.entries[("/café\ufffd", "GET")].num_requests == requests
     assert [e.occurrences for e in stats.errors.values()] == [occurrences]
     json.dumps([stats.total.to_dict()] + [e.to_dict() for e in stats.entries.values()], allow_nan=False)
-    locust.stats.sort_stats(stats.entries)
-    locust.stats.get_percentile_stats_summary(stats)
+    locust_stats.sort_stats(stats.entries)
+    locust_stats.get_percentile_stats_summary(stats)
 
 
 def test_an_empty_report_leaves_the_masters_minimum_alone(codec):
-    holder = locust.stats.RequestStats()
+    holder = locust_stats.RequestStats()
     empty = {"name": b"Aggregated", "method": b"", "last_request_timestamp": None, "start_time": 1.7e9, "num_requests": 0,
              "num_none_requests": 0, "num_failures": 0, "total_response_time": 0, "max_response_time": 0, "min_response_time": None,
              "total_content_length": 0, "response_times": [], "num_reqs_per_sec": [], "num_fail_per_sec": []}
     fields = hexed({"node_id": b"w", "entries": [], "total": empty, "errors": [], "classes": [], "user_count": 0})
     frame = codec.encode(type="stats", **fields)
-    fresh = locust.stats.StatsEntry(holder, "Aggregated", "")
+    fresh = locust_stats.StatsEntry(holder, "Aggregated", "")
     fresh.start_time = 1.7e9
     assert frame == Message("stats", {"stats": [], "stats_total": fresh.serialize(), "errors": {}, "user_classes_count": {},
                                       "user_count": 0}, "w").serialize()
     fresh.min_response_time = 3
-    fresh.extend(locust.stats.StatsEntry.unserialize(read(frame).data["stats_total"], holder))
+    fresh.extend(locust_stats.StatsEntry.unserialize(read(frame).data["stats_total"], holder))
     assert fresh.min_response_time == 3 and fresh.last_request_timestamp is None
 
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness.fake_http import FakeHttp, answer
+from harness.fake_http import answer
 from harness.kube import missing
 from harness.master import HERE
 from harness.process import free_port, wait_for
@@ -25,18 +25,6 @@ WORKERS = ("cicada1", "cicada2", "cicada3")
 
 with_kube = [pytest.mark.timeout(1500), pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 kubernetes = lambda f: with_kube[0](with_kube[1](f))
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(what):
-        servers.append(FakeHttp(what))
-        return servers[-1]
-    yield start
-    for server in servers:
-        server.close()
 
 
 @pytest.fixture

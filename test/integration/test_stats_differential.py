@@ -5,26 +5,16 @@ import csv
 import io
 import json
 import os
-import random
 import subprocess
 from types import SimpleNamespace
 
 import pytest
 
-# Locust patches sockets and threads of the process that imports it; the other tests here need them as they are, and
-# the Locusts that they start must not see the switch.
-os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
-try:
-    from locust import stats as locust_stats
-    from locust.event import Events
-    from locust.exception import CatchResponseError
-finally:
-    del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
+from harness.inside import CatchResponseError, Events, hexed, stats as locust_stats, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TOOL = os.environ.get("CICADA_STATS_SCRIPT", os.path.join(ROOT, "build", "test", "tools", "stats_script"))
 
-START_S = 1_700_000_000.0
 SAMPLES = 100_000
 DELTAS = 12
 
@@ -36,32 +26,9 @@ ERRORS = [b"HTTP 500", b"", b"it's", b'"both" it\'s', b"back\\slash\ttab\nline\r
           repr(CatchResponseError("not what I wanted: 'x'")).encode()]
 
 
-def hexed(raw):
-    return raw.hex() or "-"
-
-
-def text(raw):
-    return raw.decode("utf-8", "replace")
-
-
 def run_tool(lines):
     done = subprocess.run([TOOL], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, text=True, timeout=120, check=True)
     return done.stdout.splitlines()
-
-
-@pytest.fixture
-def rng():
-    seed = os.environ.get("CICADA_SEED") or str(random.SystemRandom().randrange(2**32))
-    print("CICADA_SEED=" + seed)
-    return random.Random(seed)
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Locust's time, set by hand."""
-    now = SimpleNamespace(s=START_S)
-    monkeypatch.setattr(locust_stats, "time", SimpleNamespace(time=lambda: now.s))
-    return now
 
 
 def response_time_us(rng, exact):
