@@ -237,6 +237,7 @@ SRC_worker_runner := \
 	worker/runner/capacity.c \
 	worker/runner/course.c \
 	worker/runner/dispatcher.c \
+	worker/runner/fetch.c \
 	worker/runner/headless.c \
 	worker/runner/keys.c \
 	worker/runner/machine.c \

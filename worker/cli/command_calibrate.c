@@ -151,7 +151,7 @@ static int calibrate(const struct options *o)
         return EXIT_FAILED;
     }
     int status;
-    if (load_setup_plan(o, NULL, &plan, &err) < 0) {
+    if (load_setup_plan(o, NULL, -1, &plan, &err) < 0) {
         status = command_fail(&err);
     } else {
         bool *chosen = load_setup_classes(o, plan);

@@ -12,8 +12,10 @@
 const struct flag flag_table[] = {
     /* what is run */
     {"--locustfile", "-f", "LOCUST_LOCUSTFILE", "FILE",
-     "Scenario file (JSON, or YAML as NAME.yaml) to run.", FLAG_TEXT, FIELD(scenario_file),
-     .group = FLAG_GROUP_LOAD},
+     "What users do: a scenario in JSON, or in YAML as NAME.yaml; tasks in C, NAME.so; a "
+     "locustfile, "
+     "NAME.py, that 'cicada locustfile' made. For a worker also -: the locustfile of its master.",
+     FLAG_TEXT, FIELD(scenario_file), .group = FLAG_GROUP_LOAD},
     {"--host", "-H", "LOCUST_HOST", "URL",
      "Host to load, as https://www.example.com. It wins over the scenario's; the master's wins "
      "over both.",

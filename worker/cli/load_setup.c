@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "worker/engine/sources.h"
+#include "worker/runner/fetch.h"
 #include "worker/runner/inputs.h"
 #include "worker/scenario/plan_native.h"
 
@@ -23,8 +24,20 @@ static int check_classes(const struct options *o, const struct plan *plan, struc
     return 0;
 }
 
-int load_setup_plan(const struct options *o, const struct cicada_test *test, struct plan **ret,
-                    struct err *err)
+static int fetch(const struct options *o, const struct plan_tags *tags, int signal_fd,
+                 struct plan **ret, struct err *err)
+{
+    const struct fetch_options options = {
+        .master_host = o->master_host,
+        .master_port = (unsigned)o->master_port,
+        .master_timeout_s = (double)o->master_timeout_s,
+        .signal_fd = signal_fd,
+    };
+    return fetch_plan(&options, tags, ret, err);
+}
+
+int load_setup_plan(const struct options *o, const struct cicada_test *test, int signal_fd,
+                    struct plan **ret, struct err *err)
 {
     const struct plan_tags tags = {
         .include = o->tags.items,
@@ -35,9 +48,10 @@ int load_setup_plan(const struct options *o, const struct cicada_test *test, str
     int rc = sources_check(o->source_addresses.items, o->source_addresses.count, err);
     if (rc < 0)
         return rc;
-    rc = test     ? plan_load_native(test, o->scenario_file, &tags, ret, err)
-         : o->url ? plan_from_url(str_of(o->url), ret, err)
-                  : plan_load_file(o->scenario_file, &tags, ret, err);
+    rc = test             ? plan_load_native(test, o->scenario_file, &tags, ret, err)
+         : o->url         ? plan_from_url(str_of(o->url), ret, err)
+         : o->from_master ? fetch(o, &tags, signal_fd, ret, err)
+                          : plan_load_file(o->scenario_file, &tags, ret, err);
     if (rc == 0)
         rc = inputs_check(*ret, o->sets.items, o->sets.count, err);
     return rc < 0 ? rc : check_classes(o, *ret, err);

@@ -6,10 +6,12 @@
 #include "worker/engine/engine.h"
 #include "worker/scenario/plan.h"
 
-/* The plan of the scenario file, of the URL, or of the program's own test (NULL: none), checked
- * against --set and the names of user classes; so are the source addresses. 0; -EINVAL and the
- * errno of reading a file: a user's mistake, err says which; -ENOMEM. */
-MUST_USE int load_setup_plan(const struct options *o, const struct cicada_test *test,
+/* The plan of the scenario file, of the URL, of the master's locustfile, or of the program's own
+ * test (NULL: none), checked against --set and the names of user classes; so are the source
+ * addresses. signal_fd: as of fetch_plan, for a master is waited for; -1: none.
+ * 0; -EINVAL and the errno of reading a file: a user's mistake, err says which; -ENOMEM; the errnos
+ * of fetch_plan. */
+MUST_USE int load_setup_plan(const struct options *o, const struct cicada_test *test, int signal_fd,
                              struct plan **ret, struct err *err);
 
 /* Borrows from the options. */

@@ -595,9 +595,11 @@ static int check_scenario(struct parse *p)
                        o->user_classes.items[0].ptr);
     if (!o->scenario_file)
         return err_set(p->err, -EINVAL, "nothing to run: give a scenario file (-f FILE) or a URL");
-    if (str_eq(file, STR("-")))
+    o->from_master = str_eq(file, STR("-"));
+    if (o->from_master && !o->worker)
         return err_set(p->err, -EINVAL,
-                       "-f -: fetching the scenario from the master is not built yet: name a file");
+                       "-f -: takes the scenario from a master, and a headless run has none: name "
+                       "a file");
     if (str_find_str(file, STR("://")) < file.len)
         return err_set(p->err, -EINVAL,
                        "-f: must be a file, not %s: a URL to load is given without -f",

@@ -39,6 +39,7 @@ struct options {
     uint64_t master_timeout_s; /* without a master; 0: for ever */
 
     const char *scenario_file; /* -f, or NULL; then url is set */
+    bool from_master;          /* -f -: the scenario is in the master's locustfile */
     const char *url;
     const char *host;         /* NULL: the scenario's, or the master's */
     struct options_list sets; /* "name=value" each; may hold secrets */

@@ -37,9 +37,12 @@ static int fail(const struct err *err, const char *log_file, int exit_code)
     return exit_code;
 }
 
+/* The exit status of what could not begin: a mistake of the user's, or of the machine's and the
+ * master's. */
 static int fault(int rc)
 {
-    return rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
+    bool failed = rc == -ENOMEM || rc == -ETIMEDOUT || rc == -EREMOTEIO || rc == -EPROTO;
+    return failed ? EXIT_FAILED : EXIT_MISTAKE;
 }
 
 static int show_help(void)
@@ -94,7 +97,7 @@ static struct output_options output_of(const struct options *o)
 }
 
 static int run_worker(const struct options *o, const struct plan *plan,
-                      const struct report_settings *report, int signal_fd)
+                      const struct report_settings *report, int signal_fd, struct scrape *scrape)
 {
     struct err err = {0};
     int exit_code = EXIT_FAILED;
@@ -114,6 +117,7 @@ static int run_worker(const struct options *o, const struct plan *plan,
         .file_users = engine_raise_file_limit(),
         .engine = load_setup_engine(o),
         .metrics = metrics_of(o),
+        .scrape = scrape,
     };
     int rc = worker_run(&options, plan, &exit_code, &err);
     if (rc < 0)
@@ -157,11 +161,22 @@ static int run_headless(const struct options *o, const struct plan *plan,
     return rc < 0 ? fail(&err, o->log_file, fault(rc)) : exit_code;
 }
 
+/* The metrics are served already while a master is asked for its locustfile: who watches the
+ * process sees it alive. */
+static int load(const struct options *o, const struct cicada_test *test, int signal_fd,
+                struct scrape *scrape, struct plan **ret, struct err *err)
+{
+    const struct scrape_options metrics = metrics_of(o);
+    int rc = o->from_master ? scrape_open(scrape, &metrics, err) : 0;
+    return rc < 0 ? rc : load_setup_plan(o, test, signal_fd, ret, err);
+}
+
 static int run(const struct options *o, const struct cicada_test *test)
 {
     struct err err = {0};
     struct plan *plan = NULL;
     struct report_setup setup = {0};
+    struct scrape scrape = {0};
     int rc = log_open(o->log_level, o->log_file, &err);
     if (rc < 0)
         return fail(&err, NULL, EXIT_MISTAKE);
@@ -172,15 +187,16 @@ static int run(const struct options *o, const struct cicada_test *test)
     if (signal_fd < 0) {
         (void)err_set(&err, signal_fd, "signals: %s", strerror(-signal_fd)); /* told below */
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
-    } else if ((rc = load_setup_plan(o, test, &plan, &err)) < 0 ||
+    } else if ((rc = load(o, test, signal_fd, &scrape, &plan, &err)) < 0 ||
                (rc = report_setup(o, &setup, &err)) < 0) {
-        exit_code = fail(&err, o->log_file, fault(rc));
+        exit_code = rc == -ECANCELED ? EXIT_DONE : fail(&err, o->log_file, fault(rc));
     } else {
         setup.settings.background.test_name = o->test_name;
         setup.settings.background.tag = o->tag;
-        exit_code = o->worker ? run_worker(o, plan, &setup.settings, signal_fd)
+        exit_code = o->worker ? run_worker(o, plan, &setup.settings, signal_fd, &scrape)
                               : run_headless(o, plan, &setup.settings, signal_fd);
     }
+    scrape_done(&scrape);
     report_setup_done(&setup);
     plan_free(plan);
     if (signal_fd >= 0)

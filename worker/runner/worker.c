@@ -576,6 +576,16 @@ static int make_machine(struct worker *w)
     return machine_init(&w->machine, &options, clock_mono_us());
 }
 
+static int begin_metrics(struct worker *w, struct err *err)
+{
+    struct scrape *open = w->options->scrape;
+    if (!open || scrape_fd(open) < 0)
+        return scrape_open(&w->scrape, &w->options->metrics, err);
+    w->scrape = *open;
+    *open = (struct scrape){0};
+    return 0;
+}
+
 static int begin(struct worker *w, struct err *err)
 {
     const struct worker_options *o = w->options;
@@ -604,7 +614,7 @@ static int begin(struct worker *w, struct err *err)
     rc = samples_init(&w->samples, o->engine.limits, clock_wall_s());
     if (rc == 0)
         rc = make_machine(w);
-    if (rc == 0 && (rc = scrape_open(&w->scrape, &o->metrics, err)) < 0)
+    if (rc == 0 && (rc = begin_metrics(w, err)) < 0)
         return rc;
     if (rc == 0)
         rc = open_loop(w);

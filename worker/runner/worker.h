@@ -28,6 +28,7 @@ struct worker_options {
     const struct report_settings *report;
     struct output_options output; /* the results folder of the leader */
     struct scrape_options metrics;
+    struct scrape *scrape; /* serves them already, if it is open, and is the worker's from now on */
 };
 
 /* Attach to the master and work for it until it says quit, a signal comes, or there is no master.

@@ -53,7 +53,7 @@ class Cicada(Worker):
 
 
 class PythonWorker(Worker):
-    def __init__(self, folder, master_port, version=NEWEST, args=(), name="python-worker"):
+    def __init__(self, folder, master_port, version=NEWEST, args=(), name="python-worker", locustfile=LOCUSTFILE):
         argv = [locust(version), "--worker", "--master-host", "127.0.0.1", "--master-port", master_port, "-f",
-                LOCUSTFILE]
+                locustfile]
         super().__init__(name, argv + list(args), folder)

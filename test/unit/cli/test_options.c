@@ -204,6 +204,25 @@ static void test_url_and_user_classes(void **state)
     options_done(&o);
 }
 
+static void test_scenario_of_the_master(void **state)
+{
+    struct options o;
+    struct err err;
+    (void)state;
+    assert_int_equal(parse("--worker -f -", "", "", &o, &err), 0);
+    assert_true(o.from_master);
+    options_done(&o);
+    assert_int_equal(parse("--worker", "LOCUST_LOCUSTFILE=-", "", &o, &err), 0);
+    assert_true(o.from_master);
+    options_done(&o);
+    assert_int_equal(parse("--worker http://h", "LOCUST_LOCUSTFILE=-", "", &o, &err), 0);
+    assert_false(o.from_master);
+    options_done(&o);
+    assert_int_equal(parse("--worker -f x.py", "LOCUST_LOCUSTFILE=-", "", &o, &err), 0);
+    assert_false(o.from_master);
+    options_done(&o);
+}
+
 static void test_wait_between_runs(void **state)
 {
     (void)state;
@@ -354,10 +373,12 @@ static void test_mistakes(void **state)
         {"--worker", "", "", "nothing to run: give a scenario file (-f FILE) or a URL"},
         {"--worker -f x.json http://h", "", "", "give a scenario file (-f) or a URL, not both"},
         {"--worker http://h http://i", "", "", "one URL at a time, not 'http://i' too"},
-        {"--worker -f -", "", "",
-         "-f -: fetching the scenario from the master is not built yet: name a file"},
         {"--worker -f a.json,b.json", "", "",
          "-f: must be one file, not 'a.json,b.json': put all user classes into one scenario"},
+        {"--headless -f -", "", "",
+         "-f -: takes the scenario from a master, and a headless run has none: name a file"},
+        {"--headless", "LOCUST_LOCUSTFILE=-", "",
+         "-f -: takes the scenario from a master, and a headless run has none: name a file"},
         {"--worker -f http://h", "", "",
          "-f: must be a file, not 'http://h': a URL to load is given without -f"},
         {"--wroker", "", "", "unknown flag '--wroker': did you mean '--worker'?"},
@@ -551,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_switch_off_overrules),
         cmocka_unit_test(test_later_file_is_weightier),
         cmocka_unit_test(test_url_and_user_classes),
+        cmocka_unit_test(test_scenario_of_the_master),
         cmocka_unit_test(test_wait_between_runs),
         cmocka_unit_test(test_processes_are_threads),
         cmocka_unit_test(test_ignored_flags_are_told_once),
