@@ -126,7 +126,7 @@ static void begin_window(struct run *r)
     stats_clear(r->samples, clock_wall_s());
     engine_status(r->engine, &r->before);
     r->window_us = clock_mono_us();
-    r->window = (struct capacity_window){.users = r->c->search.users, .loop_lag_ms = INFINITY};
+    r->window = (struct capacity_window){.users = r->c->search.users, .loop_lag_ms = HUGE_VAL};
     r->seconds = 0;
     r->cpu_sum_pct = 0;
     r->phase = PHASE_MEASURING;
