@@ -451,6 +451,74 @@ def test_fault_is_the_same_in_both_engines(hostile, tmp_path, case):
         assert got[engine] == expected(hostile, case, engine), "%s of %s" % (engine, got)
 
 
+# --- certificates of one's own ---
+
+def client_pem(hostile, folder, kind):
+    """A certificate with its key, in one file beside the scenario."""
+    certificates = hostile.certificates
+    text = "".join(open(certificates.at(kind + end)).read() for end in (".pem", ".key"))
+    (folder / (kind + ".pem")).write_text(text)
+    return kind + ".pem"
+
+
+def ask_with(hostile, folder, engine, server, *kinds):
+    """What became of a GET by a user class for each certificate (None: without one), by the class."""
+    base = "https://localhost:%d" % hostile.ports[server]
+    classes = []
+    for kind in kinds:
+        own = {"client_certificate": client_pem(hostile, folder, kind)} if kind else {}
+        step = {"name": kind or "none", "get": base + "/ok"}
+        classes.append({"name": step["name"], "wait_time": 1000, "tasks": [{"steps": [step]}], **own})
+    result = run(folder, hostile, engine, {"users": classes}, len(classes), users=len(classes))
+    errors = {name: error for _, name, error, _ in result["errors"]}
+    return [errors.get(kind or "none", "") for kind in kinds]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("server", ("tls-wants-certificate", "tls-1.2-wants-certificate"))
+def test_each_user_class_shows_its_own_certificate(hostile, tmp_path, engine, server):
+    got = ask_with(hostile, tmp_path, engine, server, "good", "wrong-ca", None)
+    assert got == ["", TLS, TLS]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_certificate_that_nobody_asks_for_is_not_in_the_way(hostile, tmp_path, engine):
+    assert ask_with(hostile, tmp_path, engine, "tls-good", "good", "wrong-ca", None) == ["", "", ""]
+
+
+def test_a_certificate_that_cannot_be_used_is_a_mistake(hostile, tmp_path):
+    at = hostile.certificates.at
+    certificate, key, other = (open(at(name)).read() for name in ("good.pem", "good.key", "expired.key"))
+    encrypted = subprocess.run(["openssl", "pkey", "-in", at("good.key"), "-aes256", "-passout", "pass:secret"], check=True,
+                               capture_output=True, text=True).stdout
+    broken = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
+    for text, words in ((certificate + other, "the private key is not the certificate's"),
+                        (certificate + encrypted, "the private key is none, or encrypted"),
+                        (broken + key, "the certificate is none")):
+        (tmp_path / "client.pem").write_text(text)
+        file = tmp_path / "scenario.json"
+        file.write_text(json.dumps({"client_certificate": "client.pem", "host": hostile.plain.url, "tasks": ["/ok"]}))
+        done = subprocess.run([CICADA, "--headless", "-t", "1", "-f", str(file)], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1] == "cicada: %s: user class 'User': client_certificate: %s" % (file, words)
+
+
+@pytest.mark.parametrize("scenarios, flag, wins", ((None, None, "fast"), ("curl", None, "curl"), ("curl", "auto", "curl"),
+                                                   ("curl", "fast", "fast"), ("fast", "curl", "curl")))
+def test_the_scenario_names_the_engine_unless_the_command_line_does(hostile, tmp_path, scenarios, flag, wins):
+    file = tmp_path / "scenario.json"
+    own = {"engine": scenarios} if scenarios else {}
+    file.write_text(json.dumps({**own, "host": hostile.plain.url, "tasks": ["/ok"]}))
+    hostile.forget()
+    flags = ["--engine", flag] if flag else []
+    subprocess.run([CICADA, "--headless", "--iterations", "1", "-f", str(file), *flags], check=True, capture_output=True,
+                   timeout=60)
+    request, = hostile.plain.requests("/ok")
+    names = [name.lower() for name, _ in request.headers]
+    curls = names.index("accept") < names.index("user-agent")  # the only thing in which they differ
+    assert curls == (wins == "curl")
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_requests_are_sent_anew_all_through_a_user_s_life(hostile, tmp_path, engine):
     hostile.forget()

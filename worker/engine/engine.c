@@ -11,6 +11,7 @@
 #include "worker/engine/feeds.h"
 #include "worker/engine/native.h"
 #include "worker/engine/shard.h"
+#include "worker/engine/tls.h"
 #include "worker/engine/tracer.h"
 
 #include <limits.h>
@@ -120,6 +121,27 @@ static int bind(struct engine *e, const char *host, struct binding **ret, struct
     return binding_new(e->plan, e->ops, str_of(host), &inputs, ret, err);
 }
 
+/* The command line counts more than the scenario. */
+static bool wants_curl(const struct plan *plan, const struct engine_options *options)
+{
+    return options->http == ENGINE_HTTP_CURL ||
+           (options->http == ENGINE_HTTP_AUTO && plan->engine == PLAN_ENGINE_CURL);
+}
+
+/* So that a certificate that OpenSSL cannot use is a mistake, and not a failure of each request. */
+static int check_certificates(const struct plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < plan->class_count; i++) {
+        const struct plan_class *class = &plan->classes[i];
+        int rc = class->client_certificate.ptr ? tls_check(class->client_certificate, err) : 0;
+        if (rc < 0) {
+            err_prefix(err, "%.*s: user class '%.*s'", STR_ARG(plan->source), STR_ARG(class->name));
+            return rc;
+        }
+    }
+    return 0;
+}
+
 int engine_new(const struct plan *plan, const struct engine_options *options, struct engine **ret,
                struct err *err)
 {
@@ -130,14 +152,16 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     e->idle = true;
     e->trace_rows = ENGINE_TRACE_ROWS;
     buf_init(&e->traces, ENGINE_TRACE_BYTES);
-    e->ops = options->http == ENGINE_HTTP_CURL ? &http_curl_ops : &http_fast_ops;
+    e->ops = wants_curl(plan, options) ? &http_curl_ops : &http_fast_ops;
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
         e->shard_count = ENGINE_MAX_SHARDS;
     atomic_init(&e->tasks_left,
                 options->task_limit < LLONG_MAX ? (long long)options->task_limit : LLONG_MAX);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int rc = e->wake_fd < 0 ? -errno : alloc_tables(e);
+    int rc = e->wake_fd < 0 ? -errno : check_certificates(plan, err);
+    if (rc == 0)
+        rc = alloc_tables(e);
     if (rc == 0)
         rc = bind(e, NULL, &e->binding, err);
     if (rc == 0)

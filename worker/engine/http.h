@@ -124,8 +124,10 @@ struct http_ops {
     /* Make the unchanging parts of a call ready (call->prepared); any thread. 0, -ENOMEM. */
     int (*prepare)(struct http_call *call);
     void (*unprepare)(struct http_call *call);
-    /* NULL: no memory. */
-    struct http_client *(*client_new)(struct http_engine *engine, void *owner, bool insecure);
+    /* For a user of a class, which says how TLS is to be; it outlives the client. NULL: no memory.
+     */
+    struct http_client *(*client_new)(struct http_engine *engine, void *owner,
+                                      const struct plan_class *class);
     /* A request that is under way is cut, without a callback. */
     void (*client_free)(struct http_client *client);
     /* Send a prepared call; one at a time for each client. cookies is the value of a Cookie header

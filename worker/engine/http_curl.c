@@ -58,7 +58,7 @@ struct http_client {
     const struct http_call *call; /* whose options are set */
     uint64_t begun_us;
     struct timer first_byte; /* curl has no such limit of its own */
-    bool insecure;
+    const struct plan_class *class;
     bool has_cookies;        /* CURLOPT_COOKIE is set */
     struct curl_slist added; /* the call's, before its other headers */
     bool busy;
@@ -723,9 +723,15 @@ static CURLcode set_client(struct http_client *c)
     const char *ca_file = secure_getenv("SSL_CERT_FILE"); /* as OpenSSL does in the fast engine */
     if (ca_file)
         SET(CURLOPT_CAINFO, ca_file);
-    if (c->insecure) {
+    if (c->class->insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    const struct str pem = c->class->client_certificate;
+    const struct curl_blob blob = {(char *)(uintptr_t)pem.ptr, pem.len, CURL_BLOB_NOCOPY};
+    if (pem.ptr) {
+        SET(CURLOPT_SSLCERT_BLOB, &blob);
+        SET(CURLOPT_SSLKEY_BLOB, &blob);
     }
 #undef SET
     return rc;
@@ -747,14 +753,15 @@ static void client_free(struct http_client *c)
     free(c);
 }
 
-static struct http_client *client_new(struct http_engine *e, void *owner, bool insecure)
+static struct http_client *client_new(struct http_engine *e, void *owner,
+                                      const struct plan_class *class)
 {
     struct http_client *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->engine = e;
     c->owner = owner;
-    c->insecure = insecure;
+    c->class = class;
     c->first_byte.fire = first_byte_late;
     http_parser_init(&c->parser);
     c->easy = curl_easy_init();

@@ -42,10 +42,12 @@ enum phase {
     PHASE_BUSY, /* a request is being sent or its response read */
 };
 
-/* Where connections go: an origin, its addresses, its TLS session. Lives as long as the engine. */
+/* Where connections go: an origin, its addresses, its TLS session; for each user class that wants
+ * other TLS. Lives as long as the engine. */
 struct target {
     struct target *next;
     struct http_origin origin;
+    struct tls_terms terms;
     struct resolver_name *name;
     SSL_SESSION *session; /* to resume; NULL: none yet */
     char text[];          /* host, zone */
@@ -89,7 +91,7 @@ struct lead {
 struct http_client {
     struct http_engine *engine;
     void *owner;
-    bool insecure;
+    struct tls_terms terms;
     struct connection *connections;
     struct connection *busy; /* with the request under way, or NULL */
     const struct http_request *request;
@@ -332,8 +334,8 @@ static enum http_failure open_connection(struct connection *c, uint64_t now_us)
 static enum http_failure tls_failure(const struct connection *c)
 {
     long verdict = SSL_get_verify_result(c->ssl);
-    return verdict != X509_V_OK && !c->client->insecure ? HTTP_FAILURE_CERTIFICATE
-                                                        : HTTP_FAILURE_TLS;
+    return verdict != X509_V_OK && !c->client->terms.insecure ? HTTP_FAILURE_CERTIFICATE
+                                                              : HTTP_FAILURE_TLS;
 }
 
 /* Drive the handshake on; the request follows when it is done. */
@@ -382,8 +384,8 @@ static void connected(struct connection *c, uint64_t now_us)
     MARK(c->client, connected_us);
     c->client->engine->setup.counters->connections_opened++;
     if (c->target->origin.tls) {
-        c->ssl =
-            tls_connect(c->client->engine->tls, &c->target->origin, &c->target->session, c->fd);
+        c->ssl = tls_connect(c->client->engine->tls, &c->target->origin, &c->target->terms,
+                             &c->target->session, c->fd);
         if (!c->ssl) {
             fail(c, HTTP_FAILURE_MEMORY, now_us);
             return;
@@ -676,10 +678,10 @@ static struct connection *find_connection(struct http_client *client,
 
 /* An origin's target, with a copy of its texts: a redirect's request does not live as long. */
 static struct target *target_of(struct http_engine *e, const struct http_origin *origin,
-                                bool insecure)
+                                const struct tls_terms *terms)
 {
     struct target *t = e->targets;
-    while (t && !(same_place(&t->origin, origin) && t->origin.insecure == insecure))
+    while (t && !(same_place(&t->origin, origin) && tls_terms_equal(&t->terms, terms)))
         t = t->next;
     if (t)
         return t;
@@ -690,7 +692,7 @@ static struct target *target_of(struct http_engine *e, const struct http_origin 
     if (origin->zone.len)
         memcpy(t->text + origin->host.len + 1, origin->zone.ptr, origin->zone.len);
     t->origin = *origin;
-    t->origin.insecure = insecure;
+    t->terms = *terms;
     t->origin.host.ptr = t->text;
     t->origin.zone.ptr = t->text + origin->host.len + 1;
     t->name = resolver_name(e->resolver, t->origin.host, t->origin.zone, t->origin.port);
@@ -720,7 +722,7 @@ static void drop_oldest(struct http_client *client)
 static struct connection *new_connection(struct http_client *client,
                                          const struct http_origin *origin)
 {
-    struct target *target = target_of(client->engine, origin, client->insecure);
+    struct target *target = target_of(client->engine, origin, &client->terms);
     struct connection *c = target ? calloc(1, sizeof *c) : NULL;
     if (!c)
         return NULL;
@@ -836,14 +838,15 @@ static void client_free(struct http_client *client)
     free(client);
 }
 
-static struct http_client *client_new(struct http_engine *e, void *owner, bool insecure)
+static struct http_client *client_new(struct http_engine *e, void *owner,
+                                      const struct plan_class *class)
 {
     struct http_client *client = calloc(1, sizeof *client);
     if (!client)
         return NULL;
     client->engine = e;
     client->owner = owner;
-    client->insecure = insecure;
+    client->terms = tls_terms_of(class);
     client->timeout.fire = timed_out;
     if (e->setup.phases && !(client->marks = calloc(1, sizeof *client->marks))) {
         free(client);

@@ -11,16 +11,15 @@
 /* Where a request goes. */
 struct http_origin {
     bool tls;
-    bool insecure;   /* TLS: the certificate is not verified */
     struct str host; /* without brackets; NUL-terminated */
     struct str zone; /* of an IPv6 address; ptr NULL: none */
     unsigned port;
 };
 
 struct http_request {
-    struct http_origin origin; /* insecure is left false: a user class decides it */
-    struct str bytes;          /* head and body */
-    size_t head_len;           /* of the head without its last CRLF, where headers may be added */
+    struct http_origin origin;
+    struct str bytes; /* head and body */
+    size_t head_len;  /* of the head without its last CRLF, where headers may be added */
     size_t body_at;
     bool idempotent; /* may be sent again when a kept-alive connection turns out to be closed */
     bool no_body;    /* HEAD: the response has none */

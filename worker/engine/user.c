@@ -325,7 +325,7 @@ int user_start(struct shard *s, uint32_t class)
                        .class = class,
                        .fresh = true,
                        .arriving = s->arrivals != NULL};
-    u->client = s->ops->client_new(s->http, u, s->plan->classes[class].insecure);
+    u->client = s->ops->client_new(s->http, u, &s->plan->classes[class]);
     if (s->plan->has_values)
         u->variables = variables_new(s->plan, number);
     int rc = s->native ? native_new(u, number) : 0;
@@ -385,7 +385,7 @@ static void leave(struct user *u, uint64_t now_us)
         return;
     }
     if (!u->client)
-        u->client = u->shard->ops->client_new(u->shard->http, u, class->insecure);
+        u->client = u->shard->ops->client_new(u->shard->http, u, class);
     if (!u->client) {
         user_end_now(u);
         return;

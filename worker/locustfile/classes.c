@@ -129,6 +129,11 @@ static void write_class(struct script *s, const struct plan *plan, const struct 
     write_wait(s, &class->wait);
     if (class->insecure)
         script_put(s, "    insecure = True\n");
+    if (class->client_certificate.ptr) {
+        script_put(s, "    client_certificate = ");
+        script_string(s, class->client_certificate);
+        script_put(s, "\n");
+    }
     if (class->sequential)
         script_put(s, "    order = \"sequential\"\n");
     write_event(s, plan, &class->on_start, "on_start");

@@ -3,6 +3,7 @@
 # Requests are sent by the requests library through Locust's own session. What they are counted under, when they fail
 # and with which words is the same as with C workers, so that a master adds the rows of both up.
 
+import atexit
 import base64
 import collections
 import contextlib
@@ -13,10 +14,12 @@ import itertools
 import json
 import logging
 import math
+import os
 import random
 import re
 import socket
 import ssl
+import tempfile
 import time
 import urllib.parse
 import uuid
@@ -592,10 +595,21 @@ def steps(function):
     return do
 
 
+@functools.lru_cache(maxsize=None)
+def file_of(text):
+    """A file that only we can read, for libraries that want one; gone with the process."""
+    file, path = tempfile.mkstemp(suffix=".pem")
+    with open(file, "w") as out:
+        out.write(text)
+    atexit.register(os.unlink, path)
+    return path
+
+
 class ScenarioUser(HttpUser):
     abstract = True
     wait_time = constant(0)
     insecure = False  # certificates are not verified
+    client_certificate = None  # PEM, with its private key
     order = "random"  # or "sequential": one task after the other
     own_host = None  # a host with variables
 
@@ -604,6 +618,8 @@ class ScenarioUser(HttpUser):
         super().__init__(environment)
         self.client.auth = None
         self.client.verify = not self.insecure
+        if self.client_certificate:
+            self.client.cert = file_of(self.client_certificate)
         self.client.headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": urllib3.util.SKIP_HEADER}
         self.number = next(USER_NUMBERS)
         self.known = {}

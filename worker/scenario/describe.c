@@ -296,6 +296,8 @@ static int add_class(struct buf *out, const struct plan *p, const struct plan_cl
         rc = add_c(out, ", tasks in order");
     if (rc == 0 && class->insecure)
         rc = add_c(out, ", insecure");
+    if (rc == 0 && class->client_certificate.ptr)
+        rc = add_c(out, ", client certificate");
     if (rc == 0 && class->task_count == 0)
         rc = add_c(out, ", no task left after --tags and --exclude-tags");
     if (rc == 0)

@@ -289,6 +289,22 @@ static int read_fixed_count(struct loader *l, const struct node *n, void *target
     return load_whole(l, n, 1, PLAN_MAX_FIXED_COUNT, &d->class.fixed_count);
 }
 
+#define CERTIFICATE_ALSO "cert certificate client_cert"
+
+/* A PEM file, as far as can be told without OpenSSL: whether certificate and key fit is told when
+ * the engine takes them. */
+static int read_client_certificate(struct loader *l, const struct node *n, struct plan_class *ret)
+{
+    static const char *const parts[] = {"-----BEGIN CERTIFICATE-----", "PRIVATE KEY-----"};
+    int rc = load_file(l, n, &ret->client_certificate);
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        struct str text = ret->client_certificate;
+        if (str_find_str(text, str_of(parts[i])) == text.len)
+            return load_fail(l, n, "must be a PEM file with a certificate and its private key");
+    }
+    return rc;
+}
+
 static int read_class_host(struct loader *l, const struct node *n, void *target)
 {
     struct plan_class *class = &((struct class_draft *)target)->class;
@@ -298,6 +314,11 @@ static int read_class_host(struct loader *l, const struct node *n, void *target)
 static int read_class_insecure(struct loader *l, const struct node *n, void *target)
 {
     return load_bool(l, n, &((struct class_draft *)target)->class.insecure);
+}
+
+static int read_class_client_certificate(struct loader *l, const struct node *n, void *target)
+{
+    return read_client_certificate(l, n, &((struct class_draft *)target)->class);
 }
 
 static int read_class_wait(struct loader *l, const struct node *n, void *target)
@@ -345,6 +366,7 @@ static const struct load_key class_keys[] = {
     {.name = "fixed_count", .read = read_fixed_count, .also = "count users"},
     {.name = "host", .read = read_class_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_class_insecure, .also = "verify"},
+    {.name = "client_certificate", .read = read_class_client_certificate, .also = CERTIFICATE_ALSO},
     {.name = "wait_time", .read = read_class_wait, .also = "wait think_time sleep"},
     {.name = "order", .read = read_order, .also = "sequential"},
     {.name = "on_start", .read = read_on_start, .also = "setup before start"},
@@ -374,6 +396,7 @@ static int load_class(struct loader *l, const struct node *n, const struct plan_
 
 struct scenario_draft {
     struct plan_class defaults; /* of every class */
+    enum plan_engine engine;
     struct str host;
     struct plan_text host_text;
     const struct node *users, *tasks;
@@ -397,6 +420,23 @@ static int read_host(struct loader *l, const struct node *n, void *target)
 static int read_insecure(struct loader *l, const struct node *n, void *target)
 {
     return load_bool(l, n, &((struct scenario_draft *)target)->defaults.insecure);
+}
+
+static int read_default_client_certificate(struct loader *l, const struct node *n, void *target)
+{
+    return read_client_certificate(l, n, &((struct scenario_draft *)target)->defaults);
+}
+
+static int read_engine(struct loader *l, const struct node *n, void *target)
+{
+    static const char *const words[] = {"auto", "fast", "curl"};
+    static const enum plan_engine engines[] = {PLAN_ENGINE_AUTO, PLAN_ENGINE_FAST,
+                                               PLAN_ENGINE_CURL};
+    size_t word;
+    int rc = load_word(l, n, words, sizeof words / sizeof *words, &word);
+    if (rc == 0)
+        ((struct scenario_draft *)target)->engine = engines[word];
+    return rc;
 }
 
 static int read_default_wait(struct loader *l, const struct node *n, void *target)
@@ -471,6 +511,10 @@ static int read_before(struct loader *l, const struct node *n, void *target)
 static const struct load_key scenario_keys[] = {
     {.name = "host", .read = read_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_insecure, .also = "verify"},
+    {.name = "client_certificate",
+     .read = read_default_client_certificate,
+     .also = CERTIFICATE_ALSO},
+    {.name = "engine", .read = read_engine},
     {.name = "wait_time", .read = read_default_wait, .also = "wait think_time sleep"},
     {.name = "users", .read = read_users, .also = "user_classes classes user scenarios"},
     {.name = "tasks", .read = read_top_tasks, .also = "steps requests"},
@@ -569,6 +613,7 @@ static int load_root(struct loader *l, const struct node *root, struct plan *p)
         rc = load_shape(l, &d.shape, p);
     if (rc == 0)
         rc = load_scope_end(l, p);
+    p->engine = d.engine;
     p->host = d.host;
     p->host_text = d.host_text;
     p->entries = l->entries.items;

@@ -349,6 +349,7 @@ struct plan_class {
     struct str host;      /* ptr NULL: none */
     struct plan_wait wait;
     bool insecure;                 /* TLS certificates are not verified */
+    struct str client_certificate; /* PEM, its private key too; ptr NULL: none */
     struct plan_text host_text;    /* pieces only when the host has variables; host is NULL then */
     const struct plan_task *tasks; /* at least one task, unless --tags left none of this class */
     size_t task_count;             /* 0: its users exist and do nothing, as in Locust */
@@ -373,8 +374,12 @@ struct plan_entry {
     struct str name;
 };
 
+/* The HTTP engine that a scenario asks for. */
+enum plan_engine { PLAN_ENGINE_AUTO, PLAN_ENGINE_FAST, PLAN_ENGINE_CURL };
+
 struct plan {
     struct str source;                /* file name or URL, for messages */
+    enum plan_engine engine;          /* unless the command line names another one */
     struct str host;                  /* the scenario's host, checked; ptr NULL: none */
     struct plan_text host_text;       /* pieces only when the host has variables */
     const struct plan_class *classes; /* at least one */
