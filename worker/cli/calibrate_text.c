@@ -41,7 +41,7 @@ static const char *time_text(struct measure ms, char ret[static TEXT_BYTES])
 
 static const char *plural(double n)
 {
-    return n == 1 ? "" : "s"; /* NOLINT: a whole number */
+    return n == 1 ? "" : "s";
 }
 
 static double failed_pct(const struct capacity_window *w)
