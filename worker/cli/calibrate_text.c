@@ -44,6 +44,13 @@ static const char *plural(double n)
     return n == 1 ? "" : "s";
 }
 
+/* "84 %", "3.2 %". */
+static const char *pct_text(double pct, char ret[static TEXT_BYTES])
+{
+    (void)snprintf(ret, TEXT_BYTES, "%.*f %%", pct < 10 ? 1 : 0, pct); /* fits */
+    return ret;
+}
+
 static double failed_pct(const struct capacity_window *w)
 {
     return w->requests > 0 ? 100.0 * (double)w->failures / (double)w->requests : 0;
@@ -87,11 +94,11 @@ static const char *over_text(enum capacity_limit over)
 int calibrate_text_row(const struct capacity_window *w, enum capacity_limit over, struct buf *out)
 {
     char users[TEXT_BYTES], rate[TEXT_BYTES], p50[TEXT_BYTES], p95[TEXT_BYTES], lag[TEXT_BYTES];
-    char failed[TEXT_BYTES] = "-";
+    char cpu[TEXT_BYTES], failed[TEXT_BYTES] = "-";
     if (w->requests > 0)
         (void)snprintf(failed, sizeof failed, "%.0f %%", failed_pct(w)); /* fits */
-    return buf_printf(out, "%10s %12s %6.0f %% %9s %10s %10s %8s%s\n", count_text(w->users, users),
-                      count_text(capacity_rate(w), rate), w->cpu_pct,
+    return buf_printf(out, "%10s %12s %8s %9s %10s %10s %8s%s\n", count_text(w->users, users),
+                      count_text(capacity_rate(w), rate), pct_text(w->cpu_pct, cpu),
                       time_text(measure_of(w->loop_lag_ms), lag), time_text(w->p50_ms, p50),
                       time_text(w->p95_ms, p95), failed, over_text(over));
 }
@@ -100,15 +107,15 @@ int calibrate_text_row(const struct capacity_window *w, enum capacity_limit over
 
 static int why_lag(const struct capacity *s, struct buf *out)
 {
-    char users[TEXT_BYTES], lag[TEXT_BYTES];
+    char users[TEXT_BYTES], lag[TEXT_BYTES], cpu[TEXT_BYTES];
     const struct capacity_window *w = &s->over;
     int rc = buf_printf(out, "this worker: its event loop is %s late with %s users",
                         time_text(measure_of(w->loop_lag_ms), lag), count_text(w->users, users));
     if (rc == 0 && w->cpu_pct <= s->options.cpu_limit_pct)
         rc = buf_printf(out,
-                        ", though it uses %.0f %% of a core: other programs may take the CPU, and "
+                        ", though it uses %s of a core: other programs may take the CPU, and "
                         "a quiet machine may do more",
-                        w->cpu_pct);
+                        pct_text(w->cpu_pct, cpu));
     return rc;
 }
 
@@ -127,14 +134,14 @@ static int why_target(const struct calibration *c, struct buf *out)
 {
     const struct capacity_window *from = &c->search.grown;
     const struct capacity_window *to = &c->windows[c->window_count - 1];
-    char t[6][TEXT_BYTES];
-    return buf_printf(
-        out,
-        "the target: with %s users instead of %s it answers %s requests a second "
-        "instead of %s, in %s instead of %s, while this worker uses %.0f %% of a core",
-        count_text(to->users, t[0]), count_text(from->users, t[1]),
-        count_text(capacity_rate(to), t[2]), count_text(capacity_rate(from), t[3]),
-        time_text(to->p50_ms, t[4]), time_text(from->p50_ms, t[5]), to->cpu_pct);
+    char t[7][TEXT_BYTES];
+    return buf_printf(out,
+                      "the target: with %s users instead of %s it answers %s requests a second "
+                      "instead of %s, in %s instead of %s, while this worker uses %s of a core",
+                      count_text(to->users, t[0]), count_text(from->users, t[1]),
+                      count_text(capacity_rate(to), t[2]), count_text(capacity_rate(from), t[3]),
+                      time_text(to->p50_ms, t[4]), time_text(from->p50_ms, t[5]),
+                      pct_text(to->cpu_pct, t[6]));
 }
 
 static int why_failures(const struct calibration *c, struct buf *out)
@@ -148,14 +155,14 @@ static int why_failures(const struct calibration *c, struct buf *out)
 int calibrate_text_why(const struct calibration *c, struct buf *out)
 {
     const struct capacity *s = &c->search;
-    char users[TEXT_BYTES];
+    char users[TEXT_BYTES], cpu[TEXT_BYTES];
     switch (s->limit) {
     case CAPACITY_NONE:
         return 0;
     case CAPACITY_CPU:
-        return buf_printf(out,
-                          "this worker: its busiest thread uses %.0f %% of a core with %s user%s",
-                          s->over.cpu_pct, count_text(s->over.users, users), plural(s->over.users));
+        return buf_printf(out, "this worker: its busiest thread uses %s of a core with %s user%s",
+                          pct_text(s->over.cpu_pct, cpu), count_text(s->over.users, users),
+                          plural(s->over.users));
     case CAPACITY_LAG:
         return why_lag(s, out);
     case CAPACITY_FILES:

@@ -87,7 +87,7 @@ static void test_the_target_is_the_limit(void **state)
         "One worker of 2 threads sustains at least 64 users (64 requests a second) with at "
         "most 80 % CPU and 5 ms lag.\n"
         "Limit: the target: with 128 users instead of 64 it answers 65.5 requests a second "
-        "instead of 64, in 1.5 s instead of 0.42 ms, while this worker uses 3 % of a core. "
+        "instead of 64, in 1.5 s instead of 0.42 ms, while this worker uses 3.0 % of a core. "
         "The worker could do more.\n"
         "For 1,000 users: at most 16 workers of 2 threads (32 cores).\n");
 }
@@ -135,19 +135,19 @@ static void test_rows(void **state)
     (void)state;
     struct capacity_window w = windows[0];
     check_row(&w, CAPACITY_NONE,
-              "        64           64      3 %   0.25 ms          -          -      0 %\n");
+              "        64           64    3.2 %   0.25 ms          -          -      0 %\n");
     w.users = 1234567;
     w.requests = 3;
     w.failures = 1;
     w.p50_ms = measure_of(12.34);
     w.p95_ms = measure_of(1000);
     check_row(&w, CAPACITY_FAILURES,
-              " 1,234,567          1.5      3 %   0.25 ms    12.3 ms      1.0 s     33 %  too many "
+              " 1,234,567          1.5    3.2 %   0.25 ms    12.3 ms      1.0 s     33 %  too many "
               "failures\n");
     w.requests = w.failures = 0;
     w.p50_ms = w.p95_ms = MEASURE_UNKNOWN;
     check_row(&w, CAPACITY_NONE,
-              " 1,234,567            0      3 %   0.25 ms          -          -        -\n");
+              " 1,234,567            0    3.2 %   0.25 ms          -          -        -\n");
 }
 
 static void test_json_of_nothing_is_null(void **state)
