@@ -263,6 +263,7 @@ SRC_worker_cli := \
 	worker/cli/command_check.c \
 	worker/cli/command_facts.c \
 	worker/cli/command_harvest.c \
+	worker/cli/command_listener.c \
 	worker/cli/command_locustfile.c \
 	worker/cli/command_merge.c \
 	worker/cli/commands.c \

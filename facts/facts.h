@@ -14,6 +14,7 @@
 #define FACTS_POD_SELECTOR       "ate.dev/worker-pool"
 #define FACTS_MACHINE_TYPE_LABEL "node.kubernetes.io/instance-type"
 #define FACTS_TIMEOUT_MS         5000          /* of each call to the API server */
+#define FACTS_LONGEST_S          20            /* a login, nodes and pods, pods of all namespaces */
 #define FACTS_ANSWER_BYTES       (2048u << 20) /* of one list; it is not kept */
 #define FACTS_NODES_MAX          50000         /* kept in memory; Kubernetes is made for 5,000 */
 #define FACTS_WHY_BYTES          320

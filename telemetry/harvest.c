@@ -140,6 +140,17 @@ static int ask(struct harvest *h)
 /* --- all of it ----------------------------------------------------------------------------------
  */
 
+static double lag_of(const struct profile *profile, struct measure lag_s)
+{
+    return lag_s.known ? fmax(lag_s.value, 0) : profile->lag_s;
+}
+
+double telemetry_longest_s(const struct profile *profile, struct measure lag_s)
+{
+    return fmax(lag_of(profile, lag_s), QUERY_INSTANT_TIMEOUT_MS / 1000.0) +
+           QUERY_RANGE_TIMEOUT_MS / 1000.0;
+}
+
 static void begin(struct harvest *h)
 {
     const struct telemetry_options *o = h->options;
@@ -151,7 +162,7 @@ static void begin(struct harvest *h)
         .url = o->access.url,
         .run = run,
         .steady = window_steady(run, o->samples, o->sample_count),
-        .lag_s = o->lag_s.known ? fmax(o->lag_s.value, 0) : o->profile->lag_s,
+        .lag_s = lag_of(o->profile, o->lag_s),
         .worker_pod_count = o->worker_pod_count,
     };
 }

@@ -33,6 +33,9 @@ struct telemetry_result {
  * 0, with all fields of ret made; -ENOMEM, with none. telemetry_result_done it in any case. */
 MUST_USE int telemetry_harvest(const struct telemetry_options *options, int abort_fd,
                                struct telemetry_result *ret);
+/* How long a harvest takes at most, from the end of the run on. lag_s as in the options. */
+double telemetry_longest_s(const struct profile *profile, struct measure lag_s);
+
 void telemetry_result_done(struct telemetry_result *r);
 
 #endif

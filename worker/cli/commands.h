@@ -41,6 +41,7 @@ command_run command_calibrate;
 command_run command_check;
 command_run command_facts;
 command_run command_harvest;
+command_run command_listener;
 command_run command_locustfile;
 command_run command_merge;
 

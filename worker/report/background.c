@@ -389,6 +389,15 @@ bool background_facts_pending(const struct background *b)
     return pending(b, TASK_FACTS);
 }
 
+struct measure background_longest_s(const struct background *b)
+{
+    const struct background_options *o = b->options;
+    if (!background_harvests(b))
+        return MEASURE_UNKNOWN;
+    double facts_s = background_facts_pending(b) ? FACTS_LONGEST_S : 0;
+    return measure_of(facts_s + telemetry_longest_s(o->profile, o->telemetry_lag_s));
+}
+
 bool background_busy(const struct background *b)
 {
     return pending(b, TASK_FACTS) || pending(b, TASK_HARVEST);

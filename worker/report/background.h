@@ -64,6 +64,9 @@ bool background_facts_pending(const struct background *b);
 bool background_busy(const struct background *b);
 /* There is a Prometheus to harvest. */
 bool background_harvests(const struct background *b);
+/* All is there so long after the end of the run, at the latest. Unknown: nothing will be harvested.
+ */
+struct measure background_longest_s(const struct background *b);
 
 /* Do not wait for the facts any longer. */
 void background_drop_facts(struct background *b);

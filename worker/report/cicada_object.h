@@ -11,19 +11,24 @@
 /* Borrowed for the time of the call. */
 struct cicada_object {
     struct measure cpu_pct, loop_lag_ms;
-    bool saturated;
-    bool reporter; /* this worker is the leader */
+    const struct generator_verdict *generator; /* of the run so far; NULL: could not be judged */
+    struct report_requests requests;           /* of the run so far */
+    bool reporter;                             /* this worker is the leader */
+    struct measure report_within_s; /* its report is complete so long after the end of the run;
+                                       unknown: nothing is to be waited for */
 
     /* the leader only, once the run is over; all else is left out then */
     bool over;
     bool complete; /* nothing more will follow */
     double start_s, end_s;
+    const char *test_name, *tag;       /* NULL: none */
     const struct cluster_facts *facts; /* NULL: not read (yet) */
     const struct frontiers *frontiers; /* NULL: not computed */
     enum users_source users_source;
     double actors_per_user;
     const struct actors_summary *actors; /* NULL: no gauge was sampled */
     const json_t *server_flat;           /* NULL: not harvested (yet) */
+    const json_t *server_document;       /* the same */
 };
 
 /* NULL: out of memory. */

@@ -123,6 +123,11 @@ bool machine_is_idle(const struct machine *m)
     return m->state == RUNNER_READY && machine_heard(m);
 }
 
+bool machine_runs(const struct machine *m)
+{
+    return (m->state == RUNNER_SPAWNING || m->state == RUNNER_RUNNING) && machine_heard(m);
+}
+
 bool machine_attached(const struct machine *m)
 {
     switch (m->state) {

@@ -236,6 +236,8 @@ void machine_handle(struct machine *m, const struct machine_event *event, uint64
 
 /* Between two runs, and the master hears what is said. */
 bool machine_is_idle(const struct machine *m);
+/* In a run, and the same. */
+bool machine_runs(const struct machine *m);
 
 /* Seconds from outside as microseconds: not negative, not a number nor too large to wait for. */
 uint64_t machine_us(double seconds);

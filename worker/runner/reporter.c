@@ -35,7 +35,8 @@ struct reporter {
     bool on;
     bool over;
     bool whole_in_object;
-    bool told; /* the whole report was sent */
+    bool told;      /* the whole report was sent */
+    bool announced; /* that there will be one to wait for */
     bool files_failed;
 };
 
@@ -175,7 +176,7 @@ void reporter_begin(struct reporter *r, const struct machine *m)
     leave_last_run(r);
     r->leads = r->may_lead && leader_reports(r->options.settings->role, m->has_index, m->index);
     r->on = true;
-    r->over = r->whole_in_object = r->told = false;
+    r->over = r->whole_in_object = r->told = r->announced = false;
     r->second_us = clock_mono_us();
     r->generator.count = 0;
     history_clear(&r->history);
@@ -317,22 +318,28 @@ json_t *reporter_object(struct reporter *r)
     struct cicada_object c = {
         .cpu_pct = measure_of(status.cpu_pct),
         .loop_lag_ms = measure_of(status.loop_lag_ms),
-        .saturated = judged && report.generator.saturated,
+        .generator = judged ? &report.generator : NULL,
+        .requests = report.requests,
         .reporter = r->leads,
         .over = r->over && !r->told,
     };
+    if (r->leads && !r->told)
+        c.report_within_s = survey_longest_s(&r->survey);
     r->whole_in_object = c.over && is_whole(r);
     if (c.over) {
         survey_fill(&r->survey, &report);
         c.complete = r->whole_in_object;
         c.start_s = report.start_s;
         c.end_s = report.end_s;
+        c.test_name = report.test_name;
+        c.tag = report.tag;
         c.facts = report.facts;
         c.frontiers = report.frontiers;
         c.users_source = report.users_source;
         c.actors_per_user = report.actors_per_user;
         c.actors = report.actors;
         c.server_flat = report.server_flat;
+        c.server_document = report.server_document;
     }
     return cicada_object_json(&c);
 }
@@ -340,11 +347,17 @@ json_t *reporter_object(struct reporter *r)
 void reporter_sent(struct reporter *r)
 {
     r->told |= r->whole_in_object;
+    r->announced = r->leads;
 }
 
 bool reporter_pending(const struct reporter *r)
 {
     return r->over && survey_pending(&r->survey);
+}
+
+bool reporter_announces(const struct reporter *r)
+{
+    return r->on && r->leads && !r->announced && survey_longest_s(&r->survey).known;
 }
 
 bool reporter_owes(const struct reporter *r)

@@ -48,6 +48,9 @@ void reporter_sent(struct reporter *r);
 
 /* The run is over and its report not whole yet: the last stats of all are better sent later. */
 bool reporter_pending(const struct reporter *r);
+/* There will be a report that takes its time, and the master has not been told so in this run:
+ * a short one may be over before the next stats. */
+bool reporter_announces(const struct reporter *r);
 /* The report is whole, and the master has not been told. */
 bool reporter_owes(const struct reporter *r);
 

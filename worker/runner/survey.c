@@ -74,6 +74,11 @@ bool survey_pending(const struct survey *s)
     return s->background && s->over && (!s->harvested || background_busy(s->background));
 }
 
+struct measure survey_longest_s(const struct survey *s)
+{
+    return s->background ? background_longest_s(s->background) : MEASURE_UNKNOWN;
+}
+
 void survey_drop_facts(struct survey *s)
 {
     if (!survey_pending(s) || !background_facts_pending(s->background))

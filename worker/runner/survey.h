@@ -36,6 +36,9 @@ void survey_end(struct survey *s, double wall_s);
 
 /* Is anything of it still being read? */
 bool survey_pending(const struct survey *s);
+/* It is not pending any more so long after the end of the run, at the latest. Unknown: there is
+ * nothing worth waiting for. */
+struct measure survey_longest_s(const struct survey *s);
 /* Do not wait for the facts, which were asked for at the beginning, any longer. */
 void survey_drop_facts(struct survey *s);
 /* Wait for nothing more. */

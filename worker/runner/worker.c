@@ -475,7 +475,16 @@ static void look_at_signals(struct worker *w)
         feed_kind(w, info.ssi_signo == SIGINT ? EVENT_INTERRUPT : EVENT_TERMINATE);
 }
 
-/* A whole report is told at once, where the master would else wait for the next stats. */
+/* Is there news for the master's listener that should not wait for the next stats? */
+static bool has_news(const struct worker *w)
+{
+    if (w->done)
+        return false;
+    if (machine_is_idle(&w->machine))
+        return reporter_owes(w->reporter);
+    return machine_runs(&w->machine) && reporter_announces(w->reporter);
+}
+
 static void tick(struct worker *w)
 {
     uint64_t ticks;
@@ -485,7 +494,7 @@ static void tick(struct worker *w)
     feed_kind(w, EVENT_TICK);
     tasks_watch(&w->tasks, clock_mono_us());
     scrape_set_ready(&w->scrape, w->machine.registration == REGISTRATION_ACKED);
-    if (!w->done && machine_is_idle(&w->machine) && reporter_owes(w->reporter))
+    if (has_news(w))
         send_stats(w, &(struct machine_action){.kind = ACTION_SEND_STATS});
 }
 

@@ -62,6 +62,7 @@ class Process:
 
         def die_with_parent():
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # where tests run in parallel it is ignored
 
         with open(self.path, "ab") as out:
             self.popen = subprocess.Popen(

@@ -23,23 +23,51 @@ static void assert_json(json_t *got, const char *want)
     json_decref(got);
 }
 
+#define NO_REQUESTS                                                                                \
+    "\"requests_started\": 0, \"requests_succeeded\": 0, \"requests_failed\": 0,"                  \
+    "\"requests_interrupted\": 0"
+
 static void test_a_worker_tells_of_itself_alone(void **state)
 {
     (void)state;
-    struct cicada_object c = {.cpu_pct = measure_of(37.5),
-                              .loop_lag_ms = measure_of(0),
-                              .over = true, /* which counts for a reporter only */
-                              .saturated = true};
-    assert_json(cicada_object_json(&c),
-                "{\"version\": \"" CICADA_VERSION "\", \"reporter\": false, \"generator\": "
-                "{\"cpu_pct\": 37.5, \"loop_lag_ms\": 0.0, \"saturated\": true}}");
+    const struct generator_verdict verdict = {.cpu_p50 = measure_of(30),
+                                              .cpu_p90 = measure_of(90),
+                                              .cpu_max = measure_of(95.5),
+                                              .missed_starts_1ms = 7,
+                                              .missed_starts_10ms = 3,
+                                              .connect_errors = 1,
+                                              .retries = 2,
+                                              .sockets_peak = 8,
+                                              .saturated = true,
+                                              .reasons = "CPU above 90 %"};
+    struct cicada_object c = {
+        .cpu_pct = measure_of(37.5),
+        .loop_lag_ms = measure_of(0),
+        .generator = &verdict,
+        .requests = {.started = 10, .succeeded = 6, .failed = 3, .interrupted = 1},
+        .report_within_s = measure_of(13), /* which count for */
+        .over = true};                     /* a reporter only */
+    assert_json(
+        cicada_object_json(&c),
+        "{\"version\": \"" CICADA_VERSION "\", \"reporter\": false, \"generator\": "
+        "{\"cpu_pct\": 37.5, \"loop_lag_ms\": 0.0, \"requests_started\": 10,"
+        " \"requests_succeeded\": 6, \"requests_failed\": 3, \"requests_interrupted\": 1,"
+        " \"cpu_p50\": 30.0, \"cpu_p90\": 90.0, \"cpu_max\": 95.5, \"loop_lag_p99_ms\": null,"
+        " \"missed_starts\": 7, \"missed_starts_over_10ms\": 3, \"connect_errors\": 1,"
+        " \"retries\": 2, \"sockets_peak\": 8, \"saturated\": true,"
+        " \"saturated_reasons\": \"CPU above 90 %\"}}");
     c = (struct cicada_object){.reporter = true}; /* before the run is over */
     assert_json(cicada_object_json(&c),
                 "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"generator\": "
-                "{\"cpu_pct\": null, \"loop_lag_ms\": null, \"saturated\": false}}");
+                "{\"cpu_pct\": null, \"loop_lag_ms\": null, " NO_REQUESTS "}}");
+    c.report_within_s = measure_of(83);
+    assert_json(cicada_object_json(&c),
+                "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"generator\": "
+                "{\"cpu_pct\": null, \"loop_lag_ms\": null, " NO_REQUESTS "},"
+                " \"report_within_s\": 83.0}");
 }
 
-static struct cicada_object full(json_t *flat)
+static struct cicada_object full(json_t *flat, json_t *document)
 {
     static char machine[] = "n2-standard-4";
     static struct cluster_facts facts;
@@ -66,20 +94,25 @@ static struct cicada_object full(json_t *flat)
                                   .users_source = USERS_SOURCE_MASTER_WEB,
                                   .actors_per_user = 1,
                                   .actors = &actors,
-                                  .server_flat = flat};
+                                  .test_name = "shop \xc3\xa4",
+                                  .tag = "a\xff", /* no UTF-8 */
+                                  .server_flat = flat,
+                                  .server_document = document};
 }
 
 static void test_the_leader_tells_all_when_the_run_is_over(void **state)
 {
     (void)state;
     json_t *flat = json_pack("{s:s, s:n}", "cluster_packing_p50", "0.5", "checkpoint_mb_s");
-    const struct cicada_object c = full(flat);
+    json_t *document = json_pack("{s:{s:n}}", "metadata", "tag");
+    const struct cicada_object c = full(flat, document);
     assert_json(
         cicada_object_json(&c),
         "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"complete\": true,"
         " \"start_s\": 1700000000.5, \"end_s\": 1700000060.0, \"users_source\": \"master_web\","
         " \"actors_per_user\": 1.0,"
-        " \"generator\": {\"cpu_pct\": null, \"loop_lag_ms\": null, \"saturated\": false},"
+        " \"test_name\": \"shop \xc3\xa4\", \"tag\": null, \"generator\":"
+        " {\"cpu_pct\": null, \"loop_lag_ms\": null, " NO_REQUESTS "},"
         " \"cluster_facts\": {\"machine_type\": \"n2-standard-4\", \"node_count\": 2,"
         " \"allocatable_cores\": 7.84, \"allocatable_ram_gb\": 26.0, \"worker_pod_count\": 4,"
         " \"capacity_scope\": \"worker_nodes\"},"
@@ -90,7 +123,9 @@ static void test_the_leader_tells_all_when_the_run_is_over(void **state)
         " \"actors\": {\"running_actors_peak\": 12, \"running_actors_p50\": null,"
         " \"running_actors_p90\": null, \"live_actors_peak\": null,"
         " \"hibernate_pending_actors_peak\": null, \"crashed_actors_final\": 0},"
-        " \"server_summary\": {\"cluster_packing_p50\": \"0.5\", \"checkpoint_mb_s\": null}}");
+        " \"server_summary\": {\"cluster_packing_p50\": \"0.5\", \"checkpoint_mb_s\": null},"
+        " \"server_document\": {\"metadata\": {\"tag\": null}}}");
+    json_decref(document);
     json_decref(flat);
 }
 
@@ -126,7 +161,10 @@ static void test_allocation_failures(void **state)
     (void)state;
     json_set_alloc_funcs(malloc, free); /* jansson's allocations fail as well */
     json_t *flat = json_pack("{s:s}", "checkpoints_in_window", "3");
-    const struct cicada_object c = full(flat);
+    json_t *document = json_pack("{s:{s:n}}", "metadata", "tag");
+    const struct generator_verdict verdict = {.reasons = ""};
+    struct cicada_object c = full(flat, document);
+    c.generator = &verdict;
     json_t *whole = cicada_object_json(&c);
     for (unsigned long n = 1;; n++) {
         alloc_fail_at(n);
@@ -140,6 +178,7 @@ static void test_allocation_failures(void **state)
             break;
     }
     json_decref(whole);
+    json_decref(document);
     json_decref(flat);
 }
 

@@ -200,6 +200,17 @@ static void test_a_bad_url_is_one_line(void **state)
     profile_done(&p);
 }
 
+static void test_the_longest_harvest(void **state)
+{
+    (void)state;
+    struct profile p;
+    assert_int_equal(profile_load("substrate", &p, NULL), 0);
+    assert_float_equal(telemetry_longest_s(&p, MEASURE_UNKNOWN), 70 + 8, 0);
+    assert_float_equal(telemetry_longest_s(&p, measure_of(600)), 600 + 8, 0);
+    assert_float_equal(telemetry_longest_s(&p, measure_of(0)), 5 + 8, 0); /* the probe's time-out */
+    profile_done(&p);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -237,6 +248,7 @@ int main(void)
         cmocka_unit_test(test_urls_are_shown_without_user_info),
         cmocka_unit_test(test_substrate_gives_every_documented_name),
         cmocka_unit_test(test_a_bad_url_is_one_line),
+        cmocka_unit_test(test_the_longest_harvest),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
