@@ -470,12 +470,14 @@ ERRNO_WORDS = {
     errno.ENETDOWN: "host unreachable",
     errno.EHOSTDOWN: "host unreachable",
 }
+STALE = ("connection reset", "connection closed before the response was complete")
+IDEMPOTENT = ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE")
 ERROR_WORDS = [
     (requests.TooManyRedirects, "too many redirects"),
     ((requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, requests.exceptions.MissingSchema),
      "redirect to an unusable URL"),
-    ((requests.ConnectTimeout, urllib3.exceptions.ConnectTimeoutError), "connect timed out"),
-    ((requests.Timeout, urllib3.exceptions.TimeoutError, socket.timeout), "timed out"),
+    (requests.ConnectTimeout, "connect timed out"),
+    ((requests.Timeout, urllib3.exceptions.ReadTimeoutError, socket.timeout), "timed out"),
     (socket.gaierror, "host name could not be resolved"),
     ((ssl.SSLCertVerificationError, ssl.CertificateError), "TLS certificate not accepted"),
     (ssl.SSLError, "TLS handshake failed"),
@@ -497,14 +499,21 @@ def causes_of(error):
     return found
 
 
+def connections_of(session, url):
+    """How many were opened so far."""
+    pools = session.get_adapter(url).poolmanager.pools
+    return sum(pools[key].num_connections for key in pools.keys())
+
+
 def words_of(error):
     causes = causes_of(error)
+    connecting = any(isinstance(one, urllib3.exceptions.NewConnectionError) for one in causes)
+    for one in causes:
+        if isinstance(one, OSError) and one.errno in ERRNO_WORDS and (connecting or one.errno != errno.ETIMEDOUT):
+            return ERRNO_WORDS[one.errno]
     for kinds, words in ERROR_WORDS:
         if any(isinstance(one, kinds) for one in causes):
             return words
-    for one in causes:
-        if isinstance(one, OSError) and one.errno in ERRNO_WORDS:
-            return ERRNO_WORDS[one.errno]
     if any("prematurely" in str(one) for one in causes):
         return "connection closed before the response was complete"
     return "request failed"
@@ -897,20 +906,31 @@ class ScenarioUser(HttpUser):
         return prepared
 
     def sent(self, prepared, timeout, redirects):
+        """The whole response."""
         limits = timeout if isinstance(timeout, dict) else {"total": timeout}
         clock = gevent.Timeout(limits.get("total"))
+        opened = connections_of(self.client, prepared.url)
         try:
             with clock:
-                response = SEND.send(self.client, prepared, stream=True, allow_redirects=redirects, proxies={},
-                                     timeout=(limits.get("connect"), limits.get("first_byte")))
-                response.content  # all of it
-            return response
+                try:
+                    return self.whole(prepared, limits, redirects)
+                except (requests.RequestException, OSError) as error:
+                    reused = opened == connections_of(self.client, prepared.url)
+                    if not reused or prepared.method not in IDEMPOTENT or words_of(error) not in STALE:
+                        raise
+                return self.whole(prepared, limits, redirects)  # the connection that was kept had been closed
         except gevent.Timeout as error:
             if error is not clock:
                 raise
             raise Failure("timed out") from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise Failure(words_of(error)) from None
+
+    def whole(self, prepared, limits, redirects):
+        response = SEND.send(self.client, prepared, stream=True, allow_redirects=redirects, proxies={},
+                             timeout=(limits.get("connect"), limits.get("first_byte")))
+        response.content  # read to its end
+        return response
 
     def judged(self, answer, expect, check, extract, body_limit):
         """Why the answer is a failure, or None. Values are taken up to the first failure."""
