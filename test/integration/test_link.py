@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import zmq
 
+from harness.process import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 PROBE = ROOT / os.environ.get("BUILD", "build") / "test/tools/link_probe"
 DEADLINE_S = 30
@@ -103,10 +105,8 @@ def router():
         r.setsockopt(zmq.LINGER, 0)
         r.setsockopt(zmq.IPV6, int(":" in host))
         host = "[%s]" % host if ":" in host else host
-        if port:
-            r.bind("tcp://%s:%d" % (host, port))
-        else:
-            port = r.bind_to_random_port("tcp://" + host, min_port=20000, max_port=32000)
+        port = port or free_port()
+        r.bind("tcp://%s:%d" % (host, port))
         return r, port
 
     yield make
@@ -115,16 +115,12 @@ def router():
     context.term()
 
 
-def listener(port=0):
-    s = socket.create_server(("127.0.0.1", port), backlog=100)
-    return s, s.getsockname()[1]
-
-
 class Sham:
     """A TCP server that does the same to each connection, and counts them."""
 
-    def __init__(self, serve, port=0):
-        self.server, self.port = listener(port)
+    def __init__(self, serve):
+        self.port = free_port()
+        self.server = socket.create_server(("127.0.0.1", self.port), backlog=100)
         self.serve, self.accepted, self.kept = serve, 0, []
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -222,8 +218,7 @@ def test_a_burst_both_ways_is_complete_and_in_order(router, probe):
 
 
 def test_a_master_that_comes_late_and_goes_and_returns(router, probe):
-    reserve, port = listener()
-    reserve.close()
+    port = free_port()
     p = probe(port)
     p.wait_status("connection refused")
     assert p.send(b"early") < 0
