@@ -15,6 +15,7 @@ def arguments(parser):
     parser.add_argument("--count", type=int, default=2)
     parser.add_argument("--flag", action="store_true")
     parser.add_argument("--empty", default="")
+    parser.add_argument("--own", default="scenario")  # the scenario's own: it says nothing
 
 class Asker(HttpUser):
     @task

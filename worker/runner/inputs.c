@@ -95,6 +95,18 @@ static int apply_all(struct engine *e, const struct str *sets, size_t set_count,
     return 0;
 }
 
+/* Is it the scenario's own value? A master whose locustfile was made of the scenario has that for
+ * each variable that nobody gave it. */
+static bool says_nothing(const struct plan_variable *variable, const json_t *argument)
+{
+    struct str value = {NULL, 0};
+    char *made = NULL;
+    bool same = read_argument(argument, &value, &made) == 0 && value.ptr && variable->initial.ptr &&
+                str_eq(value, variable->initial);
+    free(made);
+    return same;
+}
+
 int inputs_apply(struct engine *e, const struct plan *plan, const struct str *sets,
                  size_t set_count, json_t *arguments)
 {
@@ -103,9 +115,12 @@ int inputs_apply(struct engine *e, const struct plan *plan, const struct str *se
         return apply_all(e, sets, set_count, arguments);
     for (size_t i = 0; rc == 0 && i < plan->variable_count; i++) {
         struct str name = plan->variables[i].name;
-        if (plan->variables[i].outside)
-            rc = apply(e, name, find_set(sets, set_count, name),
-                       json_object_getn(arguments, name.ptr, name.len));
+        if (!plan->variables[i].outside)
+            continue;
+        const json_t *argument = json_object_getn(arguments, name.ptr, name.len);
+        if (says_nothing(&plan->variables[i], argument))
+            argument = NULL;
+        rc = apply(e, name, find_set(sets, set_count, name), argument);
     }
     return rc;
 }

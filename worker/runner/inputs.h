@@ -16,8 +16,8 @@ MUST_USE int inputs_check(const struct plan *plan, const struct str *sets, size_
                           struct err *err);
 
 /* Give the engine what there is for each declared variable (to a test in C, all there is).
- * arguments is the master's parsed_options, or NULL; what is no text, number or boolean in it
- * counts for nothing. 0, -ENOMEM. */
+ * arguments is the master's parsed_options, or NULL; what is no text, number or boolean in it, and
+ * what is the scenario's own value, counts for nothing. 0, -ENOMEM. */
 MUST_USE int inputs_apply(struct engine *e, const struct plan *plan, const struct str *sets,
                           size_t set_count, json_t *arguments);
 
