@@ -1,18 +1,6 @@
-/* The assembler includes the files of profiles/ as they are: no generated source, no escaping.
- * Paths are relative to the root of the repository, where the compiler runs; the Makefile names the
- * files as what this object depends on. */
 #include "telemetry/builtin.h"
 
-/* Two symbols around the bytes, visible to this program only. */
-#define EMBED(symbol, path)                                                                        \
-    __asm__(".pushsection .rodata\n"                                                               \
-            ".global " #symbol "\n.hidden " #symbol "\n" #symbol ":\n"                             \
-            ".incbin \"" path "\"\n"                                                               \
-            ".global " #symbol "_end\n.hidden " #symbol "_end\n" #symbol "_end:\n"                 \
-            ".byte 0\n"                                                                            \
-            ".popsection\n");                                                                      \
-    extern const char symbol[] __attribute__((visibility("hidden")));                              \
-    extern const char symbol##_end[] __attribute__((visibility("hidden")))
+#include "base/embed.h"
 
 EMBED(builtin_substrate, "telemetry/profiles/substrate.json");
 EMBED(builtin_kubernetes, "telemetry/profiles/kubernetes.json");
@@ -21,15 +9,16 @@ EMBED(builtin_node, "telemetry/profiles/node.json");
 struct str builtin_profile(struct str name)
 {
     const struct {
-        const char *name, *begin, *end;
+        const char *name;
+        struct str text;
     } all[] = {
-        {"substrate", builtin_substrate, builtin_substrate_end},
-        {"kubernetes", builtin_kubernetes, builtin_kubernetes_end},
-        {"node", builtin_node, builtin_node_end},
+        {"substrate", EMBEDDED(builtin_substrate)},
+        {"kubernetes", EMBEDDED(builtin_kubernetes)},
+        {"node", EMBEDDED(builtin_node)},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (str_eq(name, str_of(all[i].name)))
-            return (struct str){all[i].begin, (size_t)(all[i].end - all[i].begin)};
+            return all[i].text;
     }
     return (struct str){NULL, 0};
 }
