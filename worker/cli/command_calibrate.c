@@ -165,16 +165,6 @@ static int calibrate(const struct options *o)
     return status;
 }
 
-static int show_help(void)
-{
-    struct buf text;
-    buf_init(&text, TEXT_MAX_BYTES);
-    bool shown =
-        help_add_calibrate(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
-    buf_done(&text);
-    return shown ? EXIT_DONE : EXIT_FAILED;
-}
-
 int command_calibrate(char *const argv[], char *const envp[])
 {
     struct options options;
@@ -183,7 +173,7 @@ int command_calibrate(char *const argv[], char *const envp[])
         return command_fail(&err);
     int status;
     if (options.help) {
-        status = show_help();
+        status = command_show_help(help_add_calibrate);
     } else if (log_open(options.log_level, options.log_file, &err) < 0) {
         status = command_fail(&err);
     } else {

@@ -43,11 +43,11 @@ int command_fail(const struct err *err)
     return err->code == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
 }
 
-static int show_help(void)
+int command_show_help(int (*add)(struct buf *out))
 {
     struct buf text;
     buf_init(&text, HELP_MAX_BYTES);
-    bool shown = help_add(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
+    bool shown = add(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
     buf_done(&text);
     return shown ? EXIT_DONE : EXIT_FAILED;
 }
@@ -60,7 +60,7 @@ int command_begin(char *const argv[], char *const envp[], size_t operand_count,
     if (options_read_command(argv, envp, ret, &err) < 0)
         return command_fail(&err);
     if (ret->help) {
-        status = show_help();
+        status = command_show_help(help_add);
     } else if (ret->version) {
         status = printf("cicada %s\n", CICADA_VERSION) > 0 ? EXIT_DONE : EXIT_FAILED;
     } else if (ret->operands.count != operand_count) {

@@ -4,6 +4,7 @@
 #ifndef CICADA_WORKER_CLI_COMMANDS_H
 #define CICADA_WORKER_CLI_COMMANDS_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "worker/cli/options.h"
 
@@ -30,6 +31,9 @@ const struct command *command_find(const char *word);
 
 /* One line on stderr; returns EXIT_FAILED for -ENOMEM, else EXIT_MISTAKE. */
 int command_fail(const struct err *err);
+
+/* Print a text of help.h; returns EXIT_DONE or EXIT_FAILED. */
+int command_show_help(int (*add)(struct buf *out));
 
 /* Options of a command that takes operand_count operands (their name for the message), with the log
  * opened. -1: go on, with *ret to be options_done and the log to be closed; else the exit status:

@@ -1,6 +1,5 @@
 /* The wiring: command line, log, libraries, signals, the plan, and the run. The only file that
  * knows everything. */
-#include "base/buf.h"
 #include "base/log.h"
 #include "include/cicada.h"
 #include "worker/cli/commands.h"
@@ -26,8 +25,6 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#define HELP_MAX_BYTES (1u << 16)
-
 /* One line for whoever started the process, and in the log's file if there is one. */
 static int fail(const struct err *err, const char *log_file, int exit_code)
 {
@@ -43,15 +40,6 @@ static int fault(int rc)
 {
     bool failed = rc == -ENOMEM || rc == -ETIMEDOUT || rc == -EREMOTEIO || rc == -EPROTO;
     return failed ? EXIT_FAILED : EXIT_MISTAKE;
-}
-
-static int show_help(void)
-{
-    struct buf text;
-    buf_init(&text, HELP_MAX_BYTES);
-    bool shown = help_add(&text) == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
-    buf_done(&text);
-    return shown ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* The libraries that are loaded, not those that it was built with. */
@@ -260,7 +248,7 @@ static int run_with_options(char **args, const struct cicada_test *test)
         return fail(&err, NULL, fault(rc));
     int exit_code = EXIT_FAILED;
     if (options.help) {
-        exit_code = show_help();
+        exit_code = command_show_help(help_add);
     } else if (options.version) {
         exit_code = show_version();
     } else if (open_libraries()) {
