@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import termios
@@ -210,6 +211,61 @@ def test_a_generator_without_descriptors_says_so(nginx, tmp_path):
     assert re.search(r"saturated \(file descriptors ran out \(\d+\)\)", done.stdout)
 
 
+@pytest.fixture
+def full_disk(tmp_path):
+    path = tmp_path / "disk"
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(path)], stderr=subprocess.PIPE)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    (path / "filler").write_bytes(b"x" * (64 << 10))
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
+
+
+def test_a_full_disk_is_one_line_before_the_load(start, nginx, full_disk):
+    for option, value in (("--csv", "x"), ("--html", "x.html"), ("--json-file", "x"), ("--results-dir", "out")):
+        run = start(option, str(full_disk / value), nginx.url + PASSES, name="full" + option)
+        assert run.wait() == 2
+        told = [line for line in run.text().splitlines() if "No space left on device" in line]
+        assert len(told) == 1 and str(full_disk / value) in told[0], run.text()
+    assert nginx.count() == 0
+
+
+def test_an_unwritable_folder_is_one_line_before_the_load(start, nginx, tmp_path):
+    """Nobody can make a file in /proc, not even root."""
+    for option in "--csv", "--html", "--json-file", "--results-dir":
+        run = start(option, "/proc/nowhere/x", nginx.url + PASSES, name="unwritable" + option)
+        assert run.wait() == 2
+        told = [line for line in run.text().splitlines() if "/proc/nowhere" in line]
+        assert len(told) == 1 and "No such file" in told[0], run.text()
+    assert nginx.count() == 0
+
+
+# --- the beginning --------------------------------------------------------------------------------
+
+FEW = 1000  # system calls, most of them to load libraries: some milliseconds of them
+
+
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+def test_nothing_is_waited_for_before_the_first_request(nginx, tmp_path):
+    """How soon it leaves is measured by bench/; that nothing of it is waiting is seen here."""
+    trace = tmp_path / "trace"
+    done = subprocess.run(["strace", "-f", "-o", str(trace), CICADA, "--headless", "--iterations", "1", "--only-summary",
+                           nginx.url + PASSES], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+    if "ptrace" in done.stdout:
+        pytest.skip("no process can be traced here")
+    assert done.returncode == 0, done.stdout
+    calls = trace.read_text().splitlines()
+    first = next(i for i, call in enumerate(calls) if "connect(" in call and "htons(%d)" % nginx.port in call)
+    before = calls[:first]
+    assert 100 < len(before) < FEW
+    assert not [call for call in before if re.search(r"sleep\(|connect\(|sendto\(|sendmsg\(|vfork\(|wait4\(", call)]
+    assert len([call for call in before if "execve(" in call]) == 1
+    # a wait may end by what another thread did, not by its time
+    assert not [call for call in before if re.search(r"(poll|epoll_wait|epoll_pwait2?|select6?|ppoll)\b.*= 0$", call)]
+
+
 # --- signals --------------------------------------------------------------------------------------
 
 def check_files(folder, run):
@@ -243,6 +299,24 @@ def test_ctrl_c_at_any_moment(rng, start, nginx, tmp_path, attempt):
     status = run.wait()
     failed = requests_said(run)[2]
     assert status == (1 if failed else 0)
+    check_files(tmp_path / "out", run)
+
+
+def test_ctrl_c_while_files_are_written_is_too_late_to_harm(start, nginx, tmp_path):
+    """The page goes to a pipe that nobody reads yet: the run stands in the middle of its files."""
+    pipe = tmp_path / "page"
+    os.mkfifo(pipe)
+    run = start("-u", "2", "-r", "2", "-t", "1", "--html", str(pipe), "--results-dir", str(tmp_path / "out"),
+                nginx.url + FAILS)
+    run.wait_line("Shutting down")
+    wait_for((tmp_path / "out" / "failures.csv").exists, 10, "the first files")
+    for _ in range(2):
+        run.signal(signal.SIGINT)
+        time.sleep(0.1)
+    assert run.alive()
+    page = pipe.read_text()
+    assert run.wait() == 1
+    assert page == (tmp_path / "out" / "report.html").read_text() and page.rstrip().endswith("</html>")
     check_files(tmp_path / "out", run)
 
 

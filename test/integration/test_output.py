@@ -17,6 +17,7 @@ import pytest
 from harness.inside import START_S, CatchResponseError, hexed, stats as locust_stats, text
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+READERS = os.path.join(os.environ.get("CICADA_VENVS", os.path.join(ROOT, ".venv")), "readers", "bin", "python")
 TOOL = os.environ.get("CICADA_OUTPUT_SCRIPT", os.path.join(ROOT, "build", "test", "tools", "output_script"))
 
 SECONDS = 45
@@ -300,6 +301,24 @@ def test_jq_reads_the_rows(rng, clock, tmp_path):
     _, folder = folder_of(rng, clock, tmp_path)
     done = subprocess.run(["jq", "-r", ".metric", str(folder / "stats.jsonl")], stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode().splitlines()[-1] == "generator"
+
+
+@pytest.mark.skipif(not os.path.exists(READERS), reason="pandas is not installed: test/setup readers")
+def test_pandas_reads_the_files(rng, clock, tmp_path):
+    _, folder = folder_of(rng, clock, tmp_path, more=["exception 3 %s %s %s" % (hexed(b"a,b"), hexed(b"c\nd"), hexed(b"local"))])
+    done = subprocess.run([READERS, os.path.join(os.path.dirname(__file__), "readers.py"), str(folder)],
+                          stdout=subprocess.PIPE, check=True, timeout=120)
+    found = json.loads(done.stdout)
+    for name in ("stats", "failures", "exceptions", "stats_history"):
+        with open(folder / (name + ".csv"), newline="", encoding="utf-8") as file:
+            assert found[name] == list(csv.reader(file, strict=True)), name
+    assert found["counts"] == [int(row[2]) for row in found["stats"][1:]]
+    for column, kind in found["kinds"].items():  # what is a number is one: nothing of it was quoted or spelled
+        assert kind in "if" or column in ("Type", "Name"), (column, kind)
+    rows = rows_of(folder)
+    assert found["metrics"] == [row["metric"] for row in rows]
+    assert found["measurements"] == rows[0]["measurements"]
+    assert found["time_kind"] == "M"
 
 
 def test_destination(tmp_path):
