@@ -266,6 +266,38 @@ def test_nothing_is_waited_for_before_the_first_request(nginx, tmp_path):
     assert not [call for call in before if re.search(r"(poll|epoll_wait|epoll_pwait2?|select6?|ppoll)\b.*= 0$", call)]
 
 
+def test_the_name_of_the_page_is_locusts(start, nginx, tmp_path, started):
+    (tmp_path / "locustfile.py").write_text(LOCUSTFILE % PASSES)
+    scenario = write(tmp_path / "s.json", {"wait_time": 0.05, "tasks": [PASSES]})
+    for args in ([], ["-u", "3", "-r", "2.5"], ["-r", "10"]):
+        common = ["-H", nginx.url, "-t", "1s", *args]
+        theirs = Process("locust", [locust(NEWEST), "--headless", "-f", "locustfile.py", "--html", "theirs/{u}_{r}_{t}.html"]
+                         + common, str(tmp_path))
+        started.append(theirs)
+        assert theirs.start().wait(60) == 0
+        assert start("-f", scenario, "--html", "ours/{u}_{r}_{t}.html", *common).wait() == 0
+    assert sorted(os.listdir(tmp_path / "ours")) == sorted(os.listdir(tmp_path / "theirs"))
+
+
+STRICTER = [  # what is a mistake of the user: Locust's status, and ours, which is 2 for each of them
+    (1, ["NoSuchClass"]), (1, ["-T", "no-such-tag"]), (1, ["-H", "127.0.0.1:9"]), (0, ["-H", ""]),
+]
+
+
+@pytest.mark.parametrize("theirs, args", STRICTER, ids=str)
+def test_mistakes_that_locust_has_another_status_for(start, nginx, tmp_path, started, theirs, args):
+    (tmp_path / "locustfile.py").write_text(LOCUSTFILE % PASSES)
+    scenario = write(tmp_path / "s.json", {"wait_time": 0.05, "tasks": [PASSES]})
+    common = ["-H", nginx.url, "-t", "2s"] + args
+    run = Process("locust", [locust(NEWEST), "--headless", "-f", "locustfile.py"] + common, str(tmp_path))
+    started.append(run)
+    assert run.start().wait(60) == theirs
+    run = start("-f", scenario, *common)
+    assert run.wait() == 2
+    assert len([line for line in run.text().splitlines() if line.startswith("cicada: ")]) == 1
+    assert nginx.count() == 0
+
+
 # --- signals --------------------------------------------------------------------------------------
 
 def check_files(folder, run):

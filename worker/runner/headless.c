@@ -544,8 +544,8 @@ static int open_output(struct headless *h, struct err *err)
 {
     const struct headless_options *o = h->options;
     struct output_options output = o->output;
-    output.users = o->users_given ? measure_of(o->users) : MEASURE_UNKNOWN;
-    output.spawn_rate = o->spawn_rate_given ? measure_of(o->spawn_rate) : MEASURE_UNKNOWN;
+    output.users = measure_of(o->users); /* as Locust: what is not given is 1, also of stages */
+    output.spawn_rate = measure_of(o->spawn_rate);
     output.run_time_s = o->run_time_s ? measure_of((double)o->run_time_s) : MEASURE_UNKNOWN;
     output.profile = o->report ? o->report->background.profile : NULL;
     output.now_s = clock_wall_s();
