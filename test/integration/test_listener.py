@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -11,7 +12,7 @@ from harness.fake_http import FakeHttp, answer
 from harness.master import HERE, NEWEST, VENVS, VERSIONS, locust
 from harness.process import wait_for
 from harness.worker import CICADA
-from test_report_attached import NOWHERE, PROFILE, SEEDED, check_summary, kubernetes, reader, reports
+from test_report_attached import FAULTS, NOWHERE, PROFILE, SEEDED, check_summary, faulty, kubernetes, reader, reports
 from test_telemetry_prometheus import Prometheus
 
 WAITING = "waiting for the report of the worker"
@@ -51,6 +52,18 @@ def seven():
     server = FakeHttp(answer("200 OK", json.dumps(SEVEN).encode(), "Content-Type: application/json\r\n"))
     yield server
     server.close()
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(what):
+        servers.append(FakeHttp(what))
+        return servers[-1]
+    yield start
+    for server in servers:
+        server.close()
 
 
 @pytest.fixture
@@ -265,6 +278,26 @@ def test_a_leader_that_is_gone_is_not_waited_for(how, nginx, start_master, start
     check_rows(tmp_path / "run", master)
     if how == signal.SIGKILL:
         assert INCOMPLETE in master.text()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_prometheus_leaves_nulls_at_the_master(fault, nginx, start_master, start_cicada, serve, locustfile, tmp_path):
+    url, costs_s = faulty(serve, fault)
+    master = start_master(host=nginx.url, users=4, rate=100, run_time=3, locustfile=locustfile,
+                          args=["--csv", tmp_path / "run", "--exit-code-on-error", "0"])
+    cicada = start_cicada(master.port, env=NOWHERE, args=["--prometheus-url", url] +
+                          (["--telemetry-lag", "0"] if fault == "slow" else []))
+    master.wait_line("shutting down", 60)
+    ending = time.monotonic()
+    assert master.wait(60) == 0
+    assert time.monotonic() - ending < costs_s + 1 + 4  # the quit itself takes one
+    assert INCOMPLETE not in master.text()
+    found = check_rows(tmp_path / "run", master)
+    assert len(found["server_summary"]["measurements"]) > 20
+    assert set(found["server_summary"]["measurements"].values()) == {None}
+    assert document(tmp_path / "run")["metadata"]["queries_ok"] == 0
+    assert cicada.wait() == 0 and len(cicada.errors()) == (2 if fault == "slow" else 1)
+    master.assert_clean()
 
 
 def test_only_python_workers(nginx, start_master, start_python_worker, locustfile, tmp_path):

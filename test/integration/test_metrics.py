@@ -12,6 +12,7 @@ import pytest
 import requests
 from harness.master import ROOT, wait_quiet
 from harness.process import Process, free_port, wait_for
+from harness.worker import CICADA
 
 K8S = os.path.join(ROOT, "k8s")
 
@@ -190,6 +191,44 @@ def test_the_last_figures_are_pushed(nginx, start_master, start_cicada):
     total = sum(int(n) for n in re.findall(r"^cicada_requests_total\{.*\} (\d+)$", page, re.M))
     master.popen.wait(timeout=30)
     assert total == master.final()["total"][0] > 0
+
+
+@pytest.fixture
+def pushgateway(tmp_path, started):
+    if not shutil.which("prometheus-pushgateway"):
+        pytest.skip("prometheus-pushgateway is not installed")
+    url = "http://127.0.0.1:%d" % free_port()
+    gateway = Process("pushgateway", ["prometheus-pushgateway", "--web.listen-address=" + url[len("http://"):]], str(tmp_path))
+    started.append(gateway)
+    gateway.start()
+
+    def ready():
+        try:
+            return requests.get(url + "/-/ready", timeout=2).ok
+        except requests.RequestException:
+            return False
+    wait_for(ready, 30, gateway.text)
+    return url
+
+
+def test_a_real_pushgateway_takes_the_last_figures(nginx, pushgateway, tmp_path):
+    """Of two jobs that end; a second run of one replaces its first."""
+    counted = {}
+    for job in ("one", "two", "one"):
+        out = tmp_path / ("results-%s-%d" % (job, len(counted)))
+        done = subprocess.run([CICADA, "--headless", "-u", "4", "-t", "2s", "--only-summary", "--json-file", str(out),
+                               "--metrics-push-url", "%s/metrics/job/load/instance/%s" % (pushgateway, job),
+                               nginx.url + "/status/404"], text=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+        assert done.returncode == 1 and "pushed" not in done.stdout, done.stdout  # all requests fail
+        with open(str(out) + ".json") as f:
+            counted[job] = sum(entry["num_requests"] for entry in json.load(f))
+    page = requests.get(pushgateway + "/metrics", timeout=5).text
+    for job, total in counted.items():
+        found = re.findall(r'^cicada_requests_total\{(?=[^}]*instance="%s").*\} (\S+)$' % job, page, re.M)
+        assert sum(map(float, found)) == total > 0
+        assert re.search(r'^push_failure_time_seconds\{(?=[^}]*instance="%s").*\} 0$' % job, page, re.M)
+    assert re.search(r'^cicada_response_time_seconds_bucket\{[^}]*le="\+Inf"', page, re.M)
 
 
 def test_a_push_that_fails_is_one_warning(nginx, start_master, start_cicada):

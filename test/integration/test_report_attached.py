@@ -354,13 +354,46 @@ def test_quit_takes_along_what_is_there_in_time(nginx, start_master, start_cicad
         check_summary(last["server_summary"])
 
 
+FAULTS = {
+    "refused": None, "hanging": None, "slow": None,
+    "503": answer("503 Service Unavailable", b"busy"),
+    "html": answer("200 OK", b"<!DOCTYPE html><title>Sign in</title>", "Content-Type: text/html\r\n"),
+    "truncated": answer("200 OK", b'{"status":"success","data":{"resultType":"vec', "Content-Type: application/json\r\n"),
+    "login": answer("302 Found", b"", "Location: https://login.example/\r\n"),
+    "400": answer("400 Bad Request", b'{"status":"error","errorType":"bad_data","error":"no"}'),
+}
+
+
+def faulty(serve, fault):
+    """The URL of a Prometheus with it; and how many seconds it may cost: the probe's time-out, or what only "slow"
+    gets to, that of the queries."""
+    if fault == "refused":
+        return "http://127.0.0.1:%d" % free_port(), 0
+    if fault == "slow":  # it answers the probe and nothing else
+        probe = json.dumps({"status": "success", "data": {"resultType": "vector", "result": [{"metric": {}, "value": [1, "1"]}]}})
+        return serve(lambda request: answer("200 OK", probe.encode()) if b"vector%281%29" in request else None).url, 8
+    return serve(FAULTS[fault]).url, 5 if fault == "hanging" else 0
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_prometheus_costs_a_run_of_its_own_no_more_than_its_timeouts(nginx, serve, tmp_path, fault):
+    url, costs_s = faulty(serve, fault)
+    lag = ["--telemetry-lag", "0"] if fault == "slow" else []  # else the lag of 70 s is not waited for
+    folder, log, took = alone(tmp_path, nginx, "--prometheus-url", url, *lag)  # and its exit status is 0
+    assert took < 4 + costs_s + 4
+    lines = [line for line in log.splitlines() if "/WARNING/" in line or "/ERROR/" in line]
+    if fault == "slow":  # one for each time-out
+        assert len(lines) == 2 and all("more queries: timed out after" in line for line in lines), log
+    else:
+        assert len(lines) == 1 and "Prometheus at http://127.0.0.1:" in lines[0], log
+    measured = rows(folder)["server_summary"]["measurements"]
+    assert len(measured) > 20 and set(measured.values()) == {None}
+    assert document(folder)["metadata"]["queries_ok"] == 0 and document(folder)["snapshots"]["size_avg_mb"] is None
+
+
 @pytest.mark.parametrize("fault", ("refused", "hanging", "503", "login"))
 def test_a_faulty_prometheus_costs_no_more_than_its_timeouts(nginx, start_master, start_cicada, serve, fault):
-    if fault == "refused":
-        url = "http://127.0.0.1:%d" % free_port()
-    else:
-        url = serve({"hanging": None, "503": answer("503 Service Unavailable", b"busy"),
-                     "login": answer("302 Found", b"", "Location: https://login.example/\r\n")}[fault]).url
+    url, _ = faulty(serve, fault)
     master = start_master(host=nginx.url, users=4, rate=100, run_time=3, locustfile=LOCUSTFILE)
     cicada = start_cicada(master.port, env=NOWHERE, args=["--prometheus-url", url])
     master.wait(60)

@@ -4,7 +4,8 @@ import threading
 
 
 class FakeHttp:
-    """answer: the bytes for each connection; None: stay silent until the end."""
+    """answer: the bytes for each connection; None: stay silent until the end; or a function of the request that gives
+    one of them."""
 
     def __init__(self, answer):
         self.answer = answer
@@ -32,11 +33,12 @@ class FakeHttp:
                     return
                 request += got
             self.requests.append(request)
-            if self.answer is None:
+            answer = self.answer(request) if callable(self.answer) else self.answer
+            if answer is None:
                 self.stopped.wait()
                 return
             try:
-                connection.sendall(self.answer)
+                connection.sendall(answer)
             except OSError:
                 pass  # the client had enough
 
