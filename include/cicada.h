@@ -214,7 +214,7 @@ CICADA_API int cicada_sleep(struct cicada_user *user, double seconds);
 /* Wait until a non-blocking descriptor is ready: events are those of poll(2), POLLIN and POLLOUT.
  * timeout_s 0 or less: for ever. Returns the events that came (POLLERR and POLLHUP too), or
  * CICADA_TIMEOUT, CICADA_STOPPED, CICADA_FAILED (errno says why: EBADF, EPERM for a file, ENOMEM).
- * The descriptor stays the task's, which closes it. */
+ * The descriptor stays the task's, which closes it. One user at a time waits for a descriptor. */
 CICADA_API int cicada_wait_fd(struct cicada_user *user, int fd, short events, double timeout_s);
 
 /* --- samples of one's own ------------------------------------------------------------------- */

@@ -302,6 +302,14 @@ def test_a_task_that_crashes_is_named(tmp_path, start, fault, number, words):
     assert re.search(line, run.text()) and re.search(line, log.read_text())
 
 
+@pytest.mark.parametrize("place", ["test_start", "test_stop"])
+def test_a_crash_beside_the_tasks_is_named(tmp_path, start, place):
+    run = start(build(tmp_path, own("faults.c")), "-u", "1", "-t", "1s", env={"FAULT": place})
+    run.dies = True
+    assert run.wait(30) == -signal.SIGSEGV or "Sanitizer" in run.text()
+    assert re.search(r"cicada: %s: crashed \(SIGSEGV\)\n" % place, run.text())
+
+
 @pytest.mark.parametrize("fault", ["other user", "other thread"])
 def test_a_call_for_a_user_from_elsewhere_ends_in_words(tmp_path, start, fault):
     run = start(build(tmp_path, own("faults.c")), "-u", "2", "-r", "2", "-t", "10s", env={"FAULT": fault})

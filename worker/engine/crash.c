@@ -17,6 +17,7 @@ static const struct {
 
 static struct sigaction before[WATCHED];
 static unsigned watchers;
+static _Thread_local const char *volatile thread_place; /* no task's */
 
 struct line {
     size_t len;
@@ -32,8 +33,13 @@ static void add(struct line *line, struct str text)
     }
 }
 
-static void add_place(struct line *line, const struct cicada_user *n)
+static void add_place(struct line *line, const struct fiber *f)
 {
+    if (!f) {
+        add(line, str_of(thread_place));
+        return;
+    }
+    const struct cicada_user *n = fiber_arg(f);
     const struct user *u = n->user;
     add(line, STR("user class '"));
     add(line, u->shard->plan->classes[u->class].name);
@@ -46,10 +52,10 @@ static void last_words(const char *signal_name, const void *address)
 {
     struct fiber *f = fiber_current();
     struct line line = {0};
-    if (!f)
-        return; /* it was not a task */
+    if (!f && !thread_place)
+        return; /* it was not the test's */
     add(&line, STR("cicada: "));
-    add_place(&line, fiber_arg(f));
+    add_place(&line, f);
     add(&line, STR(": crashed ("));
     add(&line, str_of(signal_name));
     add(&line, STR(")"));
@@ -87,6 +93,11 @@ void crash_unwatch(void)
         return;
     for (size_t i = 0; i < WATCHED; i++)
         (void)sigaction(watched[i].number, &before[i], NULL); /* the same */
+}
+
+void crash_set_place(const char *place)
+{
+    thread_place = place;
 }
 
 void crash_thread_begin(struct crash_thread *t, void *memory)

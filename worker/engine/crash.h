@@ -13,6 +13,10 @@
 void crash_watch(void);
 void crash_unwatch(void);
 
+/* What of the test this thread runs when it is no task: "test_start". The text is borrowed until it
+ * is NULL again: nothing. */
+void crash_set_place(const char *place);
+
 /* A thread that runs tasks. memory is CRASH_STACK_BYTES of the caller's for that time. */
 struct crash_thread {
     stack_t before;

@@ -3,12 +3,25 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "include/cicada.h"
+#include "worker/engine/crash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+#define PLACE_BYTES 256
 
 void tasks_init(struct tasks *t, const struct plan *plan, struct engine *engine)
 {
     *t = (struct tasks){.test = plan->native, .engine = engine, .run = engine_tasks(engine)};
+}
+
+/* A crash in what follows is told as one of this place. */
+static void call(void (*function)(struct cicada_run *run), struct cicada_run *run,
+                 const char *place)
+{
+    crash_set_place(place);
+    function(run);
+    crash_set_place(NULL);
 }
 
 void tasks_begin(struct tasks *t)
@@ -16,7 +29,7 @@ void tasks_begin(struct tasks *t)
     tasks_end(t);
     t->running = t->test != NULL;
     if (t->running && t->test->test_start)
-        t->test->test_start(t->run);
+        call(t->test->test_start, t->run, "test_start");
 }
 
 void tasks_end(struct tasks *t)
@@ -24,7 +37,7 @@ void tasks_end(struct tasks *t)
     bool ends = t->running;
     t->running = false;
     if (ends && t->test->test_stop)
-        t->test->test_stop(t->run);
+        call(t->test->test_stop, t->run, "test_stop");
 }
 
 static const struct cicada_message_handler *find_handler(const struct tasks *t, struct str type)
@@ -33,6 +46,16 @@ static const struct cicada_message_handler *find_handler(const struct tasks *t, 
     while (h && h->type && !str_eq(str_of(h->type), type))
         h++;
     return h && h->type && h->handle ? h : NULL;
+}
+
+static void handle(struct tasks *t, const struct cicada_message_handler *h, const char *json)
+{
+    char place[PLACE_BYTES];
+    /* a longer type is cut */
+    (void)snprintf(place, sizeof place, "the handler of '%s' messages", h->type);
+    crash_set_place(place);
+    h->handle(t->run, h->type, json);
+    crash_set_place(NULL);
 }
 
 bool tasks_message(struct tasks *t, struct str type, const json_t *data)
@@ -44,7 +67,7 @@ bool tasks_message(struct tasks *t, struct str type, const json_t *data)
     if (data && !json)
         log_warning("no memory for a message of the type '%s', ignoring", h->type);
     else
-        h->handle(t->run, h->type, json ? json : "null");
+        handle(t, h, json ? json : "null");
     free(json);
     return true;
 }

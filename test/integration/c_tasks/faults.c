@@ -77,6 +77,24 @@ static void on_stop(struct cicada_user *user)
     cicada_log(CICADA_INFO, "user %llu stops", (unsigned long long)cicada_user_number(user));
 }
 
+static void crash_in(const char *place)
+{
+    if (strcmp(getenv("FAULT"), place) == 0)
+        *nowhere = 1;
+}
+
+static void test_start(struct cicada_run *run)
+{
+    (void)run;
+    crash_in("test_start");
+}
+
+static void test_stop(struct cicada_run *run)
+{
+    (void)run;
+    crash_in("test_stop");
+}
+
 static const struct cicada_task tasks[] = {{.name = "go wrong", .run = go_wrong}, {.name = NULL}};
 static const struct cicada_user_class users[] = {
     {.name = "Faulty",
@@ -85,4 +103,4 @@ static const struct cicada_user_class users[] = {
      .tasks = tasks},
     {.name = NULL},
 };
-CICADA_TEST = {CICADA_TEST_HEAD, .users = users};
+CICADA_TEST = {CICADA_TEST_HEAD, .users = users, .test_start = test_start, .test_stop = test_stop};
