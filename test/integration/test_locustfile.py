@@ -258,6 +258,38 @@ def test_variables_are_custom_arguments(tmp_path, version, knows_secrets):
     assert out == "api-token None %s\nn '3' %s\nregion 'eu' %s\n" % (secret[0], secret[1], secret[1])
 
 
+NAMES = """
+import builtins, importlib.util, inspect, json, keyword
+spec = importlib.util.spec_from_file_location("made", PATH)
+made = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(made)
+"""
+
+
+def names_of(version, path, ask):
+    """What a program that has loaded the locustfile as `made` prints, as JSON."""
+    python = os.path.join(os.path.dirname(locust(version)), "python")
+    text = NAMES.replace("PATH", repr(str(path))) + "print(json.dumps(%s))" % ask
+    return json.loads(subprocess.run([python, "-c", text], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+@pytest.mark.parametrize("version", ["2.47.0", "2.12.1"])
+def test_no_name_of_a_scenario_is_in_the_way(tmp_path, version):
+    """Tasks and classes named like whatever a user, the file or Python has."""
+    path, _ = locustfile(scenario_of(tmp_path, {"tasks": ["/"]}), tmp_path)
+    own = names_of(version, path, "[n for n in dir(made.ScenarioUser) if not n.startswith('__')]")
+    loaded = names_of(version, path, "[n for n in dir(made) + dir(builtins) + keyword.kwlist if not n.startswith('__') and n != 'User']")
+    tasks = [{"name": n, "steps": ["/"]} for n in own + ["while", "None"]]
+    users = [{"name": "First", "tasks": tasks}] + [{"name": n, "tasks": ["/"]} for n in dict.fromkeys(loaded + own)]
+    path, _ = locustfile(scenario_of(tmp_path, {"users": users}), tmp_path)
+    ask = "[[t.__name__ for t in made.First.tasks], [n for n in %r if n not in ('tasks', 'abstract', 'weight') and " \
+          "inspect.getattr_static(made.First, n) is not inspect.getattr_static(made.ScenarioUser, n)], " \
+          "sorted(c.__name__ for c in vars(made).values() if isinstance(c, type) and issubclass(c, made.ScenarioUser) and not c.abstract)]" % own
+    names, hidden, classes = names_of(version, path, ask)
+    assert names == [t["name"] for t in tasks] and not hidden
+    assert classes == sorted(u["name"] for u in users)
+
+
 @pytest.mark.parametrize("name, told", [
     ("-", "cicada: locustfile: the scenario has to be a file, for it may name others beside it\n"),
     ("http://127.0.0.1/x", "cicada: locustfile: a URL alone has no file: write a scenario, such as {\"host\": \"http://…\", \"tasks\": [\"/\"]}\n"),

@@ -42,12 +42,12 @@ static void write_task(struct script *s, const struct plan *plan, const struct p
     struct buf name;
     buf_init(&name, PLAN_MAX_NAME_BYTES);
     script_put(s, "\n");
+    write_name(s, task->name, taken, INDENT, &name); /* first: @task refuses some names */
     write_tags(s, task);
     if (task->weight > 1 && !class->sequential)
         script_printf(s, "    @task(%u)\n", task->weight);
     else
         script_put(s, "    @task\n");
-    write_name(s, task->name, taken, INDENT, &name);
     script_printf(s, "    @steps\n    def %s(self):\n", buf_c(&name));
     steps_write(s, plan, task, 2 * INDENT);
     buf_done(&name);

@@ -3,6 +3,11 @@
 # Requests are sent by the requests library through Locust's own session. What they are counted under, when they fail
 # and with which words is the same as with C workers, so that a master adds the rows of both up.
 
+# Locust first: it patches what the others use.
+from locust import HttpUser, constant, events
+from locust.exception import StopUser
+from locust.runners import WorkerRunner
+
 import atexit
 import base64
 import collections
@@ -27,9 +32,6 @@ import uuid
 import gevent
 import requests
 import urllib3
-from locust import HttpUser, constant, events
-from locust.exception import StopUser
-from locust.runners import WorkerRunner
 
 VARIABLES = {}  # declared: their values, None when it has to come from outside
 FEEDS = []

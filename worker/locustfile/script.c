@@ -23,7 +23,8 @@ static void put(struct script *s, struct str text)
 }
 
 /* vprintf into memory of its own: nothing that is printed so is long. */
-static void put_formatted(struct script *s, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void
+put_formatted(struct script *s, const char *format, va_list arguments)
 {
     char *text = NULL;
     if (s->rc != 0)
