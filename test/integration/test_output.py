@@ -490,18 +490,22 @@ def test_the_command_merges(rng, clock, tmp_path):
     def run(*arguments):
         return subprocess.run([cicada, "merge", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               encoding="utf-8", timeout=60)
-    done = run("r", "r", "--out", "twice")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    shutil.copytree(str(tmp_path / "r"), str(tmp_path / "s"))
+    done = run("r", "s", "--out", "twice")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.match(r"twice: 2 results with \d+ requests: \d+ succeeded, \d+ failed, \d+ interrupted\n$", done.stdout)
     once, twice = [strict_json(gzip.decompress((tmp_path / d / "histograms.json.gz").read_bytes())) for d in ("r", "twice")]
     assert twice["requests"]["started"] == 2 * once["requests"]["started"]
     assert run("r", "--out=again").returncode == 0 and (tmp_path / "again" / "report.html").exists()
-    assert run("--help").stdout == "usage: cicada merge DIR... --out DIR\n"
+    assert run("--help").stdout.startswith("usage: cicada merge DIR... --out DIR\n")
     for arguments, fault in [(["r"], "cicada merge: --out names the folder for the whole"),
                              (["r", "--out"], "cicada merge: --out names the folder for the whole"),
                              (["r", "--outt", "x"], "cicada merge: unknown flag '--outt'"),
                              (["--out", "x"], "merge: give 1 to 10000 folders of results"),
                              (["r", "--out", "r"], "merge: r is both read and written"),
-                             (["none", "--out", "x"], "none/histograms.json.gz: No such file or directory")]:
+                             (["r", "./s/../r", "--out", "x"], "merge: ./s/../r is given twice"),
+                             (["none", "--out", "x"],
+                              "none: is no folder of results: it has no histograms.json.gz")]:
         done = run(*arguments)
         assert (done.returncode, done.stderr) == (2, "cicada: %s\n" % fault)
 

@@ -350,9 +350,10 @@ static int merge(char **argv)
     struct err err = {0};
     const char *folders[100];
     size_t count = 0;
+    struct report_requests requests;
     for (char **a = argv + 2; *a && count < 100; a++)
         folders[count++] = *a;
-    if (merge_results(folders, count, argv[1] + strlen("merge="), &err) < 0)
+    if (merge_results(folders, count, argv[1] + strlen("merge="), &requests, &err) < 0)
         return told(&err, err.code == -EINVAL ? 2 : 1);
     return 0;
 }

@@ -4,8 +4,16 @@
 #include "worker/cli/commands.h"
 #include "worker/output/merge.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static const char help[] =
+    "usage: cicada merge DIR... --out DIR\n"
+    "\n"
+    "Add up what runs left in their --results-dir (of several workers of one test, or\n"
+    "of several runs) and write it into a folder of the same kind. Counts are added;\n"
+    "percentiles are those of all requests together, not means of the parts'.\n";
 
 struct merge_arguments {
     const char **folders;
@@ -47,6 +55,18 @@ static int parse(char *const argv[], struct merge_arguments *ret, struct err *er
     return 0;
 }
 
+static int merge(const struct merge_arguments *a, bool *ret_shown, struct err *err)
+{
+    struct report_requests n;
+    int rc = merge_results(a->folders, a->count, a->out, &n, err);
+    if (rc == 0)
+        *ret_shown = printf("%s: %zu result%s with %" PRIu64 " requests: %" PRIu64
+                            " succeeded, %" PRIu64 " failed, %" PRIu64 " interrupted\n",
+                            a->out, a->count, a->count == 1 ? "" : "s", n.started, n.succeeded,
+                            n.failed, n.interrupted) > 0;
+    return rc;
+}
+
 int command_merge(char *const argv[], char *const envp[])
 {
     (void)envp;
@@ -60,9 +80,9 @@ int command_merge(char *const argv[], char *const envp[])
         arguments.folders ? parse(argv, &arguments, &err) : err_set(&err, -ENOMEM, "out of memory");
     bool shown = true;
     if (rc == 0 && arguments.help)
-        shown = puts("usage: cicada merge DIR... --out DIR") >= 0;
+        shown = fputs(help, stdout) >= 0;
     else if (rc == 0)
-        rc = merge_results(arguments.folders, arguments.count, arguments.out, &err);
+        rc = merge(&arguments, &shown, &err);
     free(arguments.folders);
     if (rc < 0)
         return command_fail(&err);

@@ -85,7 +85,9 @@ static void both_times(struct pen *p, const struct report *r)
 static void generator(struct pen *p, const struct generator_verdict *g)
 {
     pen_printf(p, "Generator: %s%s; CPU of the busiest thread p50 ",
-               g->saturated ? "SATURATED, it was the bottleneck: " : "not the bottleneck",
+               g->saturated   ? "SATURATED, it was the bottleneck: "
+               : g->too_short ? "no verdict, its full load was shorter than 5 s"
+                              : "not the bottleneck",
                g->saturated ? g->reasons : "");
     measure(p, g->cpu_p50, 1, " %");
     pen_text(p, ", most ");

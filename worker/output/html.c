@@ -42,7 +42,8 @@ static void badges(struct pen *p, const struct report *r)
     pen_text(p, "<p class=\"badges\">");
     if (r->threshold_count > 0)
         badge(p, thresholds_missed(r) == 0, "thresholds met", "thresholds not met");
-    badge(p, !r->generator.saturated, "generator sound", "generator saturated");
+    if (r->generator.saturated || !r->generator.too_short)
+        badge(p, !r->generator.saturated, "generator sound", "generator saturated");
     pen_printf(p, "<span class=\"badge%s\">exit code %d</span></p>", r->exit_code ? " bad" : "",
                r->exit_code);
 }

@@ -363,8 +363,12 @@ void html_generator(struct pen *p, const struct report *r)
     open_table(p, "The generator", "facts");
     pen_printf(p,
                "<tr><td>Verdict</td><td class=\"t\"><span class=\"badge %s\">%s</span></td></tr>",
-               g->saturated ? "bad" : "good",
-               g->saturated ? "saturated: it was the bottleneck" : "not the bottleneck");
+               g->saturated   ? "bad"
+               : g->too_short ? ""
+                              : "good",
+               g->saturated   ? "saturated: it was the bottleneck"
+               : g->too_short ? "none: the full load was shorter than 5 s"
+                              : "not the bottleneck");
     if (g->reasons[0])
         fact(p, "Reasons", str_of(g->reasons));
     request_facts(p, &r->requests);

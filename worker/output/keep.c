@@ -211,6 +211,7 @@ static json_t *generator(const struct generator_verdict *g)
     rc |= set(o, "retries", count(g->retries));
     rc |= set(o, "sockets_peak", count(g->sockets_peak));
     rc |= set(o, "saturated", json_boolean(g->saturated));
+    rc |= set(o, "too_short", json_boolean(g->too_short));
     rc |= set(o, "reasons", json_string(g->reasons));
     return finished(o, rc);
 }

@@ -347,6 +347,7 @@ static void read_generator(struct reader *r, const json_t *o, struct generator_v
     g->retries = count(r, o, "retries");
     g->sockets_peak = count(r, o, "sockets_peak");
     g->saturated = json_is_true(json_object_get(o, "saturated"));
+    g->too_short = json_is_true(json_object_get(o, "too_short"));
     struct str reasons = utf8_cut(text(r, o, "reasons"), sizeof g->reasons - 1);
     if (reasons.len > 0)
         memcpy(g->reasons, reasons.ptr, reasons.len);

@@ -8,8 +8,14 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+struct inode {
+    dev_t device;
+    ino_t number;
+};
+
 struct merged {
     struct kept *parts;
+    struct inode *inodes; /* of the folders so far */
     size_t count;
     struct stats *stats;
     struct history history;
@@ -33,7 +39,12 @@ static int read_part(const char *folder, struct kept *ret, struct err *err)
     if (asprintf(&path, "%s%s", folder, is_file ? "" : "/" KEEP_FILE) < 0)
         return no_memory(err);
     buf_init(&bytes, KEEP_MAX_BYTES);
-    int rc = buf_read_file(&bytes, path, err);
+    struct err why = {0};
+    int rc = buf_read_file(&bytes, path, &why);
+    if (rc == -ENOENT && !is_file)
+        (void)err_set(err, rc, "%s: is no folder of results: it has no %s", folder, KEEP_FILE);
+    else if (rc < 0)
+        (void)err_set(err, rc, "%s", why.text);
     if (rc == 0) {
         rc = keep_decode(buf_str(&bytes), ret, err);
         if (rc < 0)
@@ -51,18 +62,35 @@ static bool same_folder(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* What is read twice would count twice. */
+static bool given_before(struct merged *m, const char *folder)
+{
+    struct stat st = {0};
+    if (stat(folder, &st) < 0)
+        return false; /* reading it tells */
+    for (size_t i = 0; i < m->count; i++) {
+        if (m->inodes[i].device == st.st_dev && m->inodes[i].number == st.st_ino)
+            return true;
+    }
+    m->inodes[m->count] = (struct inode){st.st_dev, st.st_ino};
+    return false;
+}
+
 static int read_parts(struct merged *m, const char *const *folders, size_t count, const char *out,
                       struct err *err)
 {
     if (count == 0 || count > MERGE_MAX_FOLDERS)
         return err_set(err, -EINVAL, "merge: give 1 to %d folders of results", MERGE_MAX_FOLDERS);
     m->parts = calloc(count, sizeof *m->parts);
-    if (!m->parts)
+    m->inodes = calloc(count, sizeof *m->inodes);
+    if (!m->parts || !m->inodes)
         return no_memory(err);
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         if (same_folder(folders[i], out))
             return err_set(err, -EINVAL, "merge: %s is both read and written", out);
+        if (given_before(m, folders[i]))
+            return err_set(err, -EINVAL, "merge: %s is given twice", folders[i]);
         m->count = i + 1;
         rc = read_part(folders[i], &m->parts[i], err);
     }
@@ -111,6 +139,7 @@ static void merge_generator(struct generator_verdict *into, const struct generat
     into->retries += g->retries;
     into->sockets_peak += g->sockets_peak;
     into->saturated |= g->saturated;
+    into->too_short |= g->too_short;
     if (into->reasons[0] == '\0' && g->reasons[0])
         memcpy(into->reasons, g->reasons, sizeof into->reasons);
 }
@@ -300,7 +329,8 @@ static int write_all(const struct merged *m, const char *out, struct err *err)
     return rc;
 }
 
-int merge_results(const char *const *folders, size_t count, const char *out, struct err *err)
+int merge_results(const char *const *folders, size_t count, const char *out,
+                  struct report_requests *ret, struct err *err)
 {
     struct merged m = {0};
     int rc = read_parts(&m, folders, count, out, err);
@@ -308,11 +338,14 @@ int merge_results(const char *const *folders, size_t count, const char *out, str
         rc = add_up(&m, err);
     if (rc == 0)
         rc = write_all(&m, out, err);
+    if (rc == 0)
+        *ret = m.report.requests;
     free(m.exceptions);
     free(m.history.points);
     stats_free(m.stats);
     for (size_t i = 0; i < m.count; i++)
         kept_done(&m.parts[i]);
+    free(m.inodes);
     free(m.parts);
     return rc;
 }

@@ -6,15 +6,17 @@
 #define CICADA_WORKER_OUTPUT_MERGE_H
 
 #include "base/err.h"
+#include "worker/report/report.h"
 
 #include <stddef.h>
 
 #define MERGE_MAX_FOLDERS 10000 /* far more workers than a test has */
 
 /* Read histograms.json.gz of each folder (or such files themselves) and write the folder out.
- * 0; -EINVAL (nothing to merge, out is one of the folders), -EPROTO (a bad file; err names it), the
- * errno of reading or writing, -ENOMEM. Nothing is written unless all could be read. */
+ * 0 with the requests of the whole in *ret; -EINVAL (nothing to merge, a folder given twice, out is
+ * one of them), -EPROTO (a bad file; err names it), the errno of reading or writing, -ENOMEM.
+ * Nothing is written unless all could be read. */
 MUST_USE int merge_results(const char *const *folders, size_t count, const char *out,
-                           struct err *err);
+                           struct report_requests *ret, struct err *err);
 
 #endif

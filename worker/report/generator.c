@@ -81,7 +81,8 @@ static void judge_saturation(const struct generator *g, const struct engine_stat
                              struct generator_verdict *v)
 {
     double cpu_pct, lag_ms;
-    if (worst_stretch(g, &cpu_pct, &lag_ms)) {
+    v->too_short = !worst_stretch(g, &cpu_pct, &lag_ms);
+    if (!v->too_short) {
         if (cpu_pct > GENERATOR_CPU_PCT)
             add_reason(v, "CPU of the busiest thread at %.0f %% for %d s", cpu_pct,
                        GENERATOR_SECONDS);

@@ -25,6 +25,7 @@ struct generator_verdict {
     uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */
     uint64_t sockets_peak;
     bool saturated;
+    bool too_short; /* for a verdict on CPU and lag: no such stretch was steady */
     char reasons[GENERATOR_REASON_BYTES]; /* one line, "; " between them; "" when not saturated */
 };
 

@@ -647,6 +647,10 @@ static int exit_code(const struct headless *h, const struct generator_verdict *g
     if (generator->saturated)
         log_warning("the load generator was saturated (%s): times and rates are not to be trusted",
                     generator->reasons);
+    else if (generator->too_short && o->fail_if_saturated)
+        log_warning("the full load was shorter than %d s: whether the generator was saturated is "
+                    "not known, continuing",
+                    GENERATOR_SECONDS);
     if (generator->saturated && o->fail_if_saturated)
         return HEADLESS_EXIT_SATURATED;
     if (h->failed)

@@ -56,7 +56,10 @@ static void make_sample(struct sample *s)
         .history = &s->history,
         .exceptions = exceptions,
         .exception_count = 1,
-        .generator = {.cpu_p50 = measure_of(33.3), .saturated = true, .reasons = "CPU"},
+        .generator = {.cpu_p50 = measure_of(33.3),
+                      .saturated = true,
+                      .too_short = true,
+                      .reasons = "CPU"},
         .exit_code = 1,
     };
 }
@@ -111,7 +114,8 @@ static void test_everything_comes_back(void **state)
     assert_null(r->tag);
     assert_true(r->start_s == 1000.1 && r->end_s == 1020.7);
     assert_memory_equal(&r->requests, &s.report.requests, sizeof r->requests);
-    assert_true(r->generator.saturated && r->generator.cpu_p50.value == 33.3);
+    assert_true(r->generator.saturated && r->generator.too_short &&
+                r->generator.cpu_p50.value == 33.3);
     assert_false(r->generator.cpu_max.known);
     assert_string_equal(r->generator.reasons, "CPU");
     assert_int_equal(r->exception_count, 1);
@@ -167,7 +171,7 @@ static int decode_with(const char *part, const char *other, struct err *err)
         "\"interrupted_oldest_us\":0},"
         "\"generator\":{\"cpu_p50\":null,\"cpu_p90\":null,\"cpu_max\":1,\"loop_lag_p99_ms\":null,"
         "\"missed_starts_1ms\":0,\"missed_starts_10ms\":0,\"connect_errors\":0,\"retries\":0,"
-        "\"sockets_peak\":0,\"saturated\":false,\"reasons\":\"\"},"
+        "\"sockets_peak\":0,\"saturated\":false,\"too_short\":false,\"reasons\":\"\"},"
         "\"entries\":[{\"method\":\"GET\",\"name\":\"/\",\"num_requests\":2,"
         "\"num_none_requests\":0,\"num_failures\":1,\"total_response_time_us\":3000,"
         "\"min_response_time_us\":1000,\"max_response_time_us\":2000,\"total_content_length\":5,"
