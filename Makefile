@@ -391,8 +391,15 @@ $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/engines/common.o $(LIBS)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(OUR_LDFLAGS) $(LDFLAGS) -o $@ $< $(filter $(BUILD)/bench/engines/common.o,$^) $(LINK_LIBS) $(OUR_LIBS)
 
+BENCH_TASKS := $(patsubst %.c,$(BUILD)/%.so,$(sort $(wildcard bench/tasks/*.c)))
+
+$(BUILD)/bench/tasks/%.so: bench/tasks/%.c include/cicada.h
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 $(WARN) $(CFLAGS) $(SAN_FLAGS) $(if $(WERROR),-Werror) -shared -fPIC -Iinclude -o $@ $<
+
 # Unit tests, then the fuzz targets over their corpora. ONLY=room narrows it to paths that hold it.
-test: examples $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(BENCH_PROGRAMS) $(if $(MAIN),$(BUILD)/cicada)
+test: examples $(TEST_BINS) $(REPLAY_BINS) $(TOOLS) $(BENCH_PROGRAMS) $(BENCH_TASKS) $(if $(MAIN),$(BUILD)/cicada)
 	$(Q)python3 test/run_units.py --build $(BUILD) $(if $(ONLY),--only $(ONLY)) $(UNIT_TESTS) $(FUZZ_TARGETS)
 
 # Everything: see test/check. It installs what the tests need (Debian packages as root, Python packages into .venv).
@@ -404,7 +411,7 @@ FUZZ_SECONDS ?= 30
 fuzz:
 	$(Q)PKGS='$(PKGS)' ONLY='$(ONLY)' test/fuzz/run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-bench-programs: $(BENCH_PROGRAMS) $(BUILD)/test/tools/engine_run
+bench-programs: $(BENCH_PROGRAMS) $(BENCH_TASKS) $(BUILD)/test/tools/engine_run $(BUILD)/test/tools/fiber_bench
 
 bench: bench-programs
 	$(Q)bench/run

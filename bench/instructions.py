@@ -2,7 +2,8 @@
 """Instructions in user space for each request, counted by callgrind: the difference of a long and a short run divided by
 the requests that the long one made more. Repeatable to a percent, on a busy machine too, which times are not.
 
-    bench/instructions.py URL [USERS]    the engine's functions by what they cost
+    bench/instructions.py URL|SCENARIO|TASKS.so [USERS [OPTION...]]    the engine's functions by what they cost; OPTION...
+                                                                       as test/tools/engine_run has them
 """
 import json
 import os
@@ -18,8 +19,9 @@ ENOUGH_REQUESTS = 2000  # of difference
 LONGEST_S = 30
 
 
-def counted(argv, folder, cpus=None):
-    """(requests, instructions, instructions by function) of one run; the program prints JSON with "requests"."""
+def counted(argv, folder, cpus=None, what="requests"):
+    """(requests, instructions, instructions by function) of one run; the program prints JSON with "requests", or what
+    else is to be counted."""
     counts = os.path.join(folder, "callgrind")
     done = subprocess.run(
         ["valgrind", "--tool=callgrind", "--callgrind-out-file=" + counts, *map(str, argv)], stdout=subprocess.PIPE,
@@ -31,7 +33,7 @@ def counted(argv, folder, cpus=None):
     for cost, name in re.findall(r"^\s*([\d,]+)\s+[^\s:]*:(\S+)", annotated, re.M):
         name = name.split("'")[0]  # a recursion's level
         functions[name] = functions.get(name, 0) + int(cost.replace(",", ""))
-    return json.loads(done.stdout)["requests"], total, functions
+    return json.loads(done.stdout)[what], total, functions
 
 
 def per_request(command, cpus=None, short_s=SHORT_S):
@@ -51,6 +53,17 @@ def per_request(command, cpus=None, short_s=SHORT_S):
     return (more - total) / n, sorted(zip(costs, more_functions), reverse=True)
 
 
+def fiber(cpus=None):
+    """What a fiber costs: instructions and nanoseconds to park it and resume it, resident bytes of a parked one."""
+    tool = os.path.join(ROOT, os.environ.get("BUILD", "build"), "test", "tools", "fiber_bench")
+    with tempfile.TemporaryDirectory(prefix="cicada-bench-") as folder:
+        few, little, _ = counted([tool, "-n", 1000, "-u", 0], folder, cpus, "switches")
+        many, more, _ = counted([tool, "-n", 101000, "-u", 0], folder, cpus, "switches")
+    said = json.loads(subprocess.run([tool], stdout=subprocess.PIPE, check=True,
+                                     preexec_fn=cpus and (lambda: os.sched_setaffinity(0, cpus))).stdout)
+    return {"instructions": (more - little) / (many - few), "ns": said["ns_there_and_back"], "bytes": said["bytes_each"]}
+
+
 def engine(url, users=100, *options):
     """A command for per_request. One shard; a URL or a scenario."""
     tool = os.path.join(ROOT, os.environ.get("BUILD", "build"), "test", "tools", "engine_run")
@@ -60,7 +73,7 @@ def engine(url, users=100, *options):
 if __name__ == "__main__":
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    instructions, costs = per_request(engine(sys.argv[1], *sys.argv[2:3]))
+    instructions, costs = per_request(engine(*sys.argv[1:]))
     print("%9.0f a request" % instructions)
     for cost, name in costs[:40]:
         print("%9.1f %s" % (cost, name))

@@ -69,7 +69,10 @@ def ratio_targets():
     yield Target("cpu_curl_1000/libcurl", "CPU a request, 1,000 users: the curl engine / libcurl's multi handle", 1.0,
                  cpu_ratio("plain 1000", "libcurl", "cicada-curl"))
     yield Target("scale_2", "two shards against one, times as fast for the same CPU time", 1.8, scaling, at_least=True)
+    yield Target("cpu_checks/plain", "CPU a request, JSON, 100 users: four checks and an extraction / none", 1.3,
+                 cpu_ratio("checks 100", "cicada", "cicada-checks"))
     yield Target("instructions", "user-space instructions a request, plain", 3000, figure("instr", "plain"), digits=0)
+    yield Target("instructions_tasks", "… by tasks in C", 3200, figure("instr", "tasks in C"), digits=0)
 
 
 def figure_targets():
@@ -78,6 +81,8 @@ def figure_targets():
     yield Target("cpu_10000", "… CPU s/s", 0.15, figure("waiting 10000", "cpu"), digits=3)
     yield Target("p99_10000_ms", "… p99 ms", 3, figure("waiting 10000", "p99_ms"))
     yield Target("bytes_10000", "… bytes a user", 1024, figure("waiting 10000", "bytes_per_user"), digits=0)
+    yield Target("bytes_tasks_10000", "… bytes a user who waits within a task in C", 5120,
+                 figure("tasks waiting 10000", "bytes_per_user", "cicada-tasks"), digits=0)
     yield Target("bytes_100000", "100,000 users, 1 s wait: bytes a user", 1024,
                  figure("waiting 100000", "bytes_per_user"), digits=0)
     yield Target("cpu_1000", "1,000 users, 1 s wait: CPU s/s", 0.020, figure("waiting 1000", "cpu"), digits=3)

@@ -43,28 +43,40 @@ def whole(seconds):
 ENGINE = built("test/tools/engine_run")
 
 
-def scenario(load):
-    """The load as a scenario file: one user class, or, for more users than one address has ports, one an address."""
+CHECKED = {"check": {"status": 200, "headers": {"Content-Type": {"contains": "json"}},
+                     "json": {"/ok": True, "/items/0/id": {">=": 1}}},
+           "extract": {"token": "/token"}}
+
+
+def scenario(load, checked=False):
+    """The load as a scenario file: one user class, or, for more users than one address has ports, one an address.
+    checked: with checks and an extraction, for a path that answers in JSON."""
+    task = {"steps": [dict(get=load.path, **CHECKED)]} if checked else load.path
     wait = {"wait_time": load.wait_s} if load.wait_s else {}
     if load.rate:
         wait = {"wait_time": {"constant_throughput": load.rate / load.users}}
     hosts = ADDRESSES if load.users > PORTS_OF_ONE_ADDRESS else 1
     users = [dict({"name": "User%d" % n, "host": load.origin.replace("127.0.0.1", "127.0.0.%d" % n), "insecure": True,
-                   "tasks": [load.path]}, **wait) for n in range(1, hosts + 1)]
-    path = os.path.join(load.folder, "scenario.json")
+                   "tasks": [task]}, **wait) for n in range(1, hosts + 1)]
+    path = os.path.join(load.folder, "checks.json" if checked else "scenario.json")
     with open(path, "w") as f:
         json.dump({"users": users}, f)
     return path
 
 
-def cicada(*options):
+def cicada(*options, test=lambda load: [scenario(load)]):
     def command(load):
         # users with a pace start spread over one period of it, the others all at once
         period_s = load.wait_s or (load.users / load.rate if load.rate else 0)
         spawn = ["-r", load.users / period_s] if period_s else []
         return [ENGINE, "-u", load.users, *spawn, "-w", load.warm_s, "-t", load.window_s + MARGIN_S, *options,
-                scenario(load)], {}
+                *test(load)], {}
     return command
+
+
+def tasks(load):
+    """The load as a task in C, which waits, if it does, within the task: on its stack."""
+    return ["-H", load.origin, built("bench/tasks/sleep.so" if load.wait_s else "bench/tasks/get.so")]
 
 
 def of_cicada(output, load):
@@ -169,6 +181,8 @@ TOOLS = {
     "cicada": Tool(ENGINE, cicada("-s", 1), of_cicada),
     "cicada-curl": Tool(ENGINE, cicada("-s", 1, "-c"), of_cicada),
     "cicada-2": Tool(ENGINE, cicada("-s", 2), of_cicada),
+    "cicada-checks": Tool(ENGINE, cicada("-s", 1, test=lambda load: [scenario(load, checked=True)]), of_cicada),
+    "cicada-tasks": Tool(ENGINE, cicada("-s", 1, test=tasks), of_cicada),
     "floor": Tool(built("bench/engines/floor"), reference("floor"), of_reference),
     "raw": Tool(built("bench/engines/raw"), reference("raw"), of_reference),
     "libcurl": Tool(built("bench/engines/curlm"), reference("curlm"), of_reference),

@@ -1,5 +1,6 @@
 /* Runs the engine alone, without a master, for tests and benchmarks:
- *   engine_run [option...] URL|scenario.json
+ *   engine_run [option...] URL|scenario.json|tasks.so
+ *     -H HOST     for requests with a path only; it wins over the scenario's
  *     -s SHARDS  -u USERS  -r USERS_PER_S  -c (libcurl's engine)  -p (phases)
  *     -w SECONDS  warm up: what is printed is of the time after it
  *     -t SECONDS  and then run so long
@@ -32,6 +33,7 @@ struct settings {
     double seconds;
     uint64_t requests;
     double stop_timeout_s;
+    const char *host; /* NULL: the scenario's */
     const char *target;
 };
 
@@ -53,8 +55,11 @@ static struct settings read_args(int argc, char **argv)
 {
     struct settings s = {.engine.shards = 1, .users = 10, .seconds = 2};
     int c;
-    while ((c = getopt(argc, argv, "s:u:r:w:t:n:o:cp")) != -1) {
+    while ((c = getopt(argc, argv, "H:s:u:r:w:t:n:o:cp")) != -1) {
         switch (c) {
+        case 'H':
+            s.host = optarg;
+            break;
         case 's':
             s.engine.shards = (unsigned)number(optarg);
             break;
@@ -303,6 +308,8 @@ static void run(const struct settings *s, struct plan *plan)
     struct err err = {0};
     struct engine_status st;
     if (engine_new(plan, &s->engine, &e, &err) < 0)
+        die(err.text);
+    if (s->host && engine_set_host(e, str_of(s->host), &err) < 0)
         die(err.text);
     if (stats_new(s->engine.limits, clock_wall_s(), &stats) < 0)
         die("out of memory");

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "worker/engine/fiber.h"
 
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -107,7 +107,8 @@ int main(int argc, char **argv)
     if (fiber_pool_new(FIBER_MAX_GUARDED, &pool) < 0)
         die("out of memory");
     double ns = switch_ns(pool, switches), bytes = bytes_each(pool, count);
-    (void)printf("{\"ns_there_and_back\": %.1f, \"bytes_each\": %.0f}\n", ns, bytes);
+    (void)printf("{\"switches\": %" PRIu64 ", \"ns_there_and_back\": %.1f, \"bytes_each\": %.0f}\n",
+                 switches, ns, bytes);
     fiber_pool_free(pool);
     return 0;
 }
