@@ -31,6 +31,8 @@
 #define MAX_CONNECTIONS                                                                            \
     8 /* of one client, to different origins; the oldest is closed for a new one */
 
+#define MEMOS 16 /* a power of two */
+
 #define LEAD_BODY_BYTES 16384 /* a body up to this goes out with the head in one send */
 
 enum phase {
@@ -112,8 +114,9 @@ struct http_engine {
     struct tls *tls;
     struct target *targets;
     struct sources sources;
-    struct connection *graveyard; /* an event of this turn may still point to one */
-    char buffer[READ_BYTES + 1];  /* and a NUL behind a body */
+    struct connection *graveyard;         /* an event of this turn may still point to one */
+    struct http_parser_memo memos[MEMOS]; /* of the responses' heads, by the request */
+    char buffer[READ_BYTES + 1];          /* and a NUL behind a body */
 };
 
 /* --- phases --------------------------------------------------------------------------------- */
@@ -469,10 +472,17 @@ static enum http_failure send_request(struct connection *c)
     return c->interest ? HTTP_FAILURE_NONE : HTTP_FAILURE_MEMORY;
 }
 
+/* Answers to one request are much alike; those to another are not to drive them out. */
+static struct http_parser_memo *memo_of(struct http_engine *e, const struct http_request *request)
+{
+    return &e->memos[(uintptr_t)request / sizeof *request % MEMOS];
+}
+
 static enum http_failure begin_on(struct connection *c, uint64_t now_us)
 {
     c->sent = 0;
     http_parser_begin(&c->parser, c->client->request->no_body);
+    c->parser.memo = memo_of(c->client->engine, c->client->request);
     if (c->phase != PHASE_IDLE)
         return open_connection(c, now_us);
     c->reused = true;

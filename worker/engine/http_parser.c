@@ -1,7 +1,7 @@
 /* A state machine over lines in the head and over lengths in the body. The head is read in one
  * pass, line by line with memchr; only the few headers that frame the message are looked at, told
- * apart by length and first letter before a full comparison. Other headers are read by whoever
- * wants them, from the head as it came. */
+ * apart by their first letter and the place of the colon before a comparison. Other headers are
+ * read by whoever wants them, from the head as it came. */
 #include "worker/engine/http_parser.h"
 
 enum parser_state {
@@ -66,18 +66,6 @@ static enum http_parser_event fail(struct http_parser *p, enum http_failure fail
 
 /* --- the head ------------------------------------------------------------------------------- */
 
-/* What the headers say of the framing. */
-struct framing {
-    bool has_length;
-    bool chunked;
-    bool identity;
-    bool close;
-    bool keep;
-    bool cookies; /* these two are only noted, for whoever reads the head */
-    bool content_coding;
-    uint64_t length;
-};
-
 /* Cut one line off *rest: without its CRLF or LF. False when there is no whole line. */
 static inline bool next_line(struct str *rest, struct str *ret_line)
 {
@@ -124,7 +112,7 @@ static inline struct str trim_blanks(struct str s)
 }
 
 /* False: it is no number, or too large. */
-static inline bool take_length(struct framing *f, struct str text)
+static inline bool take_length(struct http_framing *f, struct str text)
 {
     uint64_t n = 0;
     if (text.len == 0 || text.len > 19)
@@ -142,7 +130,7 @@ static inline bool take_length(struct framing *f, struct str text)
 }
 
 /* One length, or the same one several times (RFC 9112 6.3). */
-static bool read_lengths(struct framing *f, struct str value)
+static bool read_lengths(struct http_framing *f, struct str value)
 {
     struct str rest = value, part;
     while (str_next(&rest, ',', &part)) {
@@ -152,14 +140,14 @@ static bool read_lengths(struct framing *f, struct str value)
     return f->has_length;
 }
 
-static inline bool read_length(struct framing *f, struct str value)
+static inline bool read_length(struct http_framing *f, struct str value)
 {
     return take_length(f, value) || read_lengths(f, value);
 }
 
 /* Chunked, once. Others are sent only to those who ask for them (RFC 9112 7.4), but for the one of
  * RFC 2616 that does nothing. */
-static bool read_coding(struct framing *f, struct str value)
+static bool read_coding(struct http_framing *f, struct str value)
 {
     struct str rest = value, part;
     while (str_next(&rest, ',', &part)) {
@@ -177,7 +165,7 @@ static bool read_coding(struct framing *f, struct str value)
     return true;
 }
 
-static void read_connection(struct framing *f, struct str value)
+static void read_connection(struct http_framing *f, struct str value)
 {
     struct str rest = value, part;
     if (str_eq(value, STR("keep-alive"))) { /* what nearly all say */
@@ -198,44 +186,58 @@ static inline struct str value_of(struct str line, size_t name_len)
     return trim_blanks(str_sub(line, name_len + 1, line.len));
 }
 
-/* Take note of a line whose header is one of ours. False: its value makes no sense. */
-static inline bool read_header(struct framing *f, struct str line, size_t name_len)
+/* Has the line this header? Nearly all servers spell it so; the others are read letter by letter.
+ */
+static inline bool has_name(struct str line, struct str name)
 {
-    struct str name = {line.ptr, name_len};
-    switch (name_len) { /* tells most headers apart from ours without reading them */
-    case sizeof "connection" - 1:
-        if (str_eq_nocase(name, STR("connection")))
-            read_connection(f, value_of(line, name_len));
-        else if (str_eq_nocase(name, STR("set-cookie")))
-            f->cookies = true;
-        return true;
-    case sizeof "content-length" - 1:
-        return !str_eq_nocase(name, STR("content-length")) ||
-               read_length(f, value_of(line, name_len));
-    case sizeof "content-encoding" - 1:
-        if (str_eq_nocase(name, STR("content-encoding")))
-            f->content_coding = true;
-        return true;
-    case sizeof "transfer-encoding" - 1:
-        return !str_eq_nocase(name, STR("transfer-encoding")) ||
-               read_coding(f, value_of(line, name_len));
-    default:
-        return true;
-    }
+    return line.len > name.len && line.ptr[name.len] == ':' &&
+           (memcmp(line.ptr, name.ptr, name.len) == 0 ||
+            str_eq_nocase((struct str){line.ptr, name.len}, name));
 }
 
-/* Length of the name in a header's line; 0: it has none, or blanks before the colon. */
-static inline size_t name_length(struct str line)
+/* Some other header: it must have a name, without blanks before the colon. */
+static inline bool is_header(struct str line)
 {
     size_t colon = str_find(line, ':');
-    if (colon == 0 || colon == line.len)
-        return 0;
-    return line.ptr[colon - 1] == ' ' || line.ptr[colon - 1] == '\t' ? 0 : colon;
+    return colon != 0 && colon != line.len && line.ptr[colon - 1] != ' ' &&
+           line.ptr[colon - 1] != '\t';
+}
+
+/* Take note of a header's line. False: it is none, or one of ours whose value makes no sense. */
+static inline bool read_header(struct http_framing *f, struct str line)
+{
+    switch (line.ptr[0] | 0x20) { /* a letter's lower case */
+    case 'c':
+        if (has_name(line, STR("Content-Length")))
+            return read_length(f, value_of(line, sizeof "Content-Length" - 1));
+        if (has_name(line, STR("Connection"))) {
+            read_connection(f, value_of(line, sizeof "Connection" - 1));
+            return true;
+        }
+        if (has_name(line, STR("Content-Encoding"))) {
+            f->content_coding = true;
+            return true;
+        }
+        break;
+    case 's':
+        if (has_name(line, STR("Set-Cookie"))) {
+            f->cookies = true;
+            return true;
+        }
+        break;
+    case 't':
+        if (has_name(line, STR("Transfer-Encoding")))
+            return read_coding(f, value_of(line, sizeof "Transfer-Encoding" - 1));
+        break;
+    default:
+        break;
+    }
+    return is_header(line);
 }
 
 /* Read a whole head, at most text. Returns its length in bytes, 0 when it is not complete, and
  * SIZE_MAX when it makes no sense. */
-static size_t read_head(struct http_parser *p, struct str text, struct framing *f)
+static size_t read_head(struct http_parser *p, struct str text, struct http_framing *f)
 {
     struct str rest = text, line;
     bool first = true, framing_line = false;
@@ -256,10 +258,9 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
                 return SIZE_MAX;
             continue;
         }
-        size_t name_len = name_length(line);
         first = false;
         bool had_length = f->has_length, was_chunked = f->chunked;
-        if (name_len == 0 || !read_header(f, line, name_len))
+        if (!read_header(f, line))
             return SIZE_MAX;
         framing_line = had_length != f->has_length || was_chunked != f->chunked;
     }
@@ -267,7 +268,7 @@ static size_t read_head(struct http_parser *p, struct str text, struct framing *
 }
 
 /* RFC 9112 6.3, in its order. */
-static void decide_body(struct http_parser *p, const struct framing *f)
+static void decide_body(struct http_parser *p, const struct http_framing *f)
 {
     p->chunked = f->chunked;
     p->identity = f->identity;
@@ -289,6 +290,33 @@ static void decide_body(struct http_parser *p, const struct framing *f)
     }
     p->until_close = true;
     p->keep_alive = false;
+}
+
+/* Is it the last head again? Its length, or 0. */
+static inline size_t recall(struct http_parser *p, struct str text, struct http_framing *f)
+{
+    const struct http_parser_memo *m = p->memo;
+    if (!m || m->length == 0 || text.len < m->length || memcmp(text.ptr, m->head, m->length) != 0)
+        return 0;
+    p->status = m->status;
+    p->keep_alive = m->keep_alive;
+    p->head = (struct str){text.ptr + m->headers_at, (size_t)m->length - m->headers_at};
+    *f = m->framing;
+    return m->length;
+}
+
+/* For recall: the head of text, which was just read. */
+static void remember(struct http_parser *p, struct str text, size_t n, const struct http_framing *f)
+{
+    struct http_parser_memo *m = p->memo;
+    if (!m || n > sizeof m->head)
+        return;
+    m->framing = *f;
+    m->length = (uint16_t)n;
+    m->headers_at = (uint16_t)(p->head.ptr - text.ptr);
+    m->status = p->status;
+    m->keep_alive = p->keep_alive;
+    memcpy(m->head, text.ptr, n);
 }
 
 static enum http_parser_event after_interim(struct http_parser *p)
@@ -341,7 +369,7 @@ static bool head_ends(struct str text, size_t before)
 /* Take the head out of the input, or out of what is held and the input behind it. */
 static enum http_parser_event next_head(struct http_parser *p, struct str *input)
 {
-    struct framing f = {0};
+    struct http_framing f = {0};
     size_t before = p->held.len;
     if (before > 0) {
         enum http_parser_event event = hold(p, input);
@@ -349,7 +377,12 @@ static enum http_parser_event next_head(struct http_parser *p, struct str *input
             return event;
     }
     struct str text = before > 0 ? buf_str(&p->held) : *input;
-    size_t n = read_head(p, text, &f);
+    size_t n = recall(p, text, &f);
+    if (n == 0) {
+        n = read_head(p, text, &f);
+        if (n != 0 && n != SIZE_MAX)
+            remember(p, text, n, &f);
+    }
     if (n == SIZE_MAX && head_ends(text, 0))
         return fail(p, HTTP_FAILURE_MALFORMED);
     if (n == SIZE_MAX)

@@ -25,6 +25,31 @@ enum http_parser_event {
     HTTP_EVENT_FAILED, /* failure says how */
 };
 
+/* What the headers say of the framing. */
+struct http_framing {
+    uint64_t length;
+    bool has_length;
+    bool chunked;
+    bool identity;
+    bool close;
+    bool keep;
+    bool cookies; /* these two are only noted, for whoever reads the head */
+    bool content_coding;
+};
+
+/* The last head that was read and what came of it: servers say the same again and again, and a head
+ * that is byte for byte the last one needs no reading. Zeroed: none yet. Parsers of one thread may
+ * share one. */
+#define HTTP_PARSER_MEMO_BYTES 512 /* longer heads are read each time */
+struct http_parser_memo {
+    struct http_framing framing;
+    uint16_t length; /* of the head; 0: none */
+    uint16_t headers_at;
+    uint16_t status;
+    bool keep_alive; /* by the version alone */
+    char head[HTTP_PARSER_MEMO_BYTES];
+};
+
 struct http_parser {
     uint8_t state;
     bool no_body;      /* the request was a HEAD */
@@ -47,7 +72,8 @@ struct http_parser {
     /* After HTTP_EVENT_HEAD until the next call: the head's lines from the first header on, for
      * http_parser_header; a view into the input or into held. */
     struct str head;
-    struct buf held; /* the beginning of a head that was cut */
+    struct buf held;               /* the beginning of a head that was cut */
+    struct http_parser_memo *memo; /* NULL, or the caller's; may be set between two responses */
 };
 
 void http_parser_init(struct http_parser *p);

@@ -221,13 +221,15 @@ static const struct {
 
 /* Feed bytes cut at the given places, each piece in memory of its own so that reading past its end
  * is seen, and collect what comes out. */
-static struct result feed(struct str bytes, bool head, size_t cut1, size_t cut2)
+static struct result feed_with(struct http_parser_memo *memo, struct str bytes, bool head,
+                               size_t cut1, size_t cut2)
 {
     struct http_parser p;
     struct result got = {.end = MORE};
     bool seen_head = false;
     http_parser_init(&p);
     http_parser_begin(&p, head);
+    p.memo = memo;
     size_t cuts[] = {0, cut1, cut2, bytes.len};
     for (int i = 0; i < 3; i++) {
         struct str piece = str_sub(bytes, cuts[i], cuts[i + 1]);
@@ -262,6 +264,11 @@ static struct result feed(struct str bytes, bool head, size_t cut1, size_t cut2)
     return got;
 }
 
+static struct result feed(struct str bytes, bool head, size_t cut1, size_t cut2)
+{
+    return feed_with(NULL, bytes, head, cut1, cut2);
+}
+
 static void check(size_t i, struct result got, size_t cut1, size_t cut2)
 {
     const struct result *want = &cases[i].want;
@@ -285,6 +292,41 @@ static void test_every_case_at_every_split(void **state)
         for (size_t a = 0; a <= bytes.len; a++)
             for (size_t b = a; b <= bytes.len; b++)
                 check(i, feed(bytes, cases[i].head, a, b), a, b);
+    }
+}
+
+/* One memo for all, so that each head comes after others and after itself. */
+static void test_a_remembered_head_changes_nothing(void **state)
+{
+    (void)state;
+    struct http_parser_memo memo = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct str bytes = str_of(cases[i].bytes);
+        for (size_t cut = 0; cut <= bytes.len; cut++)
+            check(i, feed_with(&memo, bytes, cases[i].head, cut, bytes.len), cut, bytes.len);
+    }
+}
+
+static void test_a_remembered_head_is_given_as_it_came(void **state)
+{
+    (void)state;
+    struct http_parser_memo memo = {0};
+    const struct str bytes = STR("HTTP/1.0 200 OK\r\nSet-Cookie: a=1\r\nContent-Length: 0\r\n\r\n");
+    for (int time = 0; time < 2; time++) {
+        struct http_parser p;
+        struct str input = bytes;
+        http_parser_init(&p);
+        http_parser_begin(&p, false);
+        p.memo = &memo;
+        assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_HEAD);
+        assert_ptr_equal(p.head.ptr, bytes.ptr + 17);
+        assert_int_equal(p.head.len, bytes.len - 17);
+        assert_int_equal(p.status, 200);
+        assert_true(p.has_cookies);
+        assert_false(p.has_coding || p.keep_alive);
+        assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_DONE);
+        http_parser_done(&p);
+        assert_int_equal(memo.length, bytes.len);
     }
 }
 
@@ -414,6 +456,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_case_at_every_split),
+        cmocka_unit_test(test_a_remembered_head_changes_nothing),
+        cmocka_unit_test(test_a_remembered_head_is_given_as_it_came),
         cmocka_unit_test(test_nul_in_the_head_is_refused),
         cmocka_unit_test(test_headers_can_be_read_from_the_head),
         cmocka_unit_test(test_cookies_and_codings_are_noted),
