@@ -37,6 +37,10 @@ def raw_header(line):
     return b"HTTP/1.1 200 OK\r\n" + line + b"\r\nContent-Length: 2\r\n\r\nok"
 
 
+LARGE = b"0123456789" * 20000
+FILLS = ok(body=b"x" * 65494)  # just what is read at once
+assert len(FILLS) == 65536
+
 ANSWERS = {
     "/ok": (OK, KEEP),
     "/before": (OK, KEEP),
@@ -175,6 +179,14 @@ ANSWERS = {
     "/garbage/same-packet": (OK + b"garbage", KEEP),
     "/garbage/second-answer": (OK + OK, KEEP),
     "/garbage/after-chunks": (chunked(b"5\r\nhello\r\n0\r\n\r\ngarbage"), KEEP),
+    # bodies of which the beginning is read, and the rest passed over
+    "/large/ok": (ok(body=LARGE), KEEP),
+    "/large/close": (ok(body=LARGE), CLOSE),
+    "/large/cut": (ok(body=LARGE)[:-1], CLOSE),
+    "/large/reset": (ok(body=LARGE)[:-1], RESET),
+    "/large/read-to-close": (b"HTTP/1.1 200 OK\r\n\r\n" + LARGE, CLOSE),
+    "/large/chunked": (chunked(b"%x\r\n%s\r\n0\r\n\r\n" % (len(LARGE), LARGE)), KEEP),
+    "/large/fills": (FILLS, KEEP),
     # no body
     "/empty/204": (b"HTTP/1.1 204 No Content\r\n\r\n", KEEP),
     "/empty/204-zero": (b"HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", KEEP),

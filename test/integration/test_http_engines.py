@@ -221,6 +221,14 @@ CASES = [
     good("/garbage/head", method="HEAD", size=0, kept=False, curl_connections=1),
     good("/garbage/204", status=204, size=0, kept=False, curl_connections=1),
 
+    good("/large/ok", size=200000),
+    good("/large/close", size=200000, kept=False),
+    bad("/large/cut", CLOSED),
+    bad("/large/reset", RESET),
+    good("/large/read-to-close", size=200000, kept=False),
+    good("/large/chunked", size=200000),
+    good("/large/fills", size=65494),
+
     good("/empty/204", status=204, size=0),
     good("/empty/204-zero", status=204, size=0),
     good("/empty/204-length", status=204, size=0),
@@ -631,6 +639,23 @@ def test_a_large_post_is_sent_without_asking(hostile, tmp_path, engine):
     request, = hostile.plain.requests("/ok")
     assert len(request.body) == 2000000
     assert head_of(request, "expect", "content-length", "content-type") == [("Content-Length", "2000000")]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_bodies_that_nobody_looks_at_are_counted_all_the_same(hostile, tmp_path, engine):
+    """After a large body the next one is expected to be large, whatever it is then."""
+    hostile.forget()
+    paths = ["/large/ok", "/large/ok", "/ok", "/large/ok", "/large/chunked", "/large/ok", "/large/fills", "/status/404",
+             "/large/ok", "/large/close", "/large/ok", "/large/read-to-close", "/ok"]
+    steps = [{"get": hostile.plain.url + p, "expect": [200, 404]} for p in paths]
+    steps[3]["check"] = {"body": {"contains": "567890"}, "size": 200000}
+    steps[8]["check"] = {"body": {"matches": "^0123456789.*6789$"}}
+    result = run(tmp_path, hostile, engine, scenario(steps), len(paths))
+    assert result["errors"] == []
+    sizes = {name: size // count for _, name, count, _, size in result["entries"]}
+    assert sizes.pop("/status/404") == 2 and sizes.pop("/ok") == 2 and sizes.pop("/large/fills") == 65494
+    assert set(sizes.values()) == {200000}
+    assert hostile.plain.connections == 3
 
 
 @pytest.mark.parametrize("engine", ENGINES)

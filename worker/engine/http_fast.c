@@ -29,6 +29,17 @@
 #include <unistd.h>
 
 #define READ_BYTES 65536
+
+/* A body that is only counted is not copied out of the kernel. To find its beginning the head is
+ * read with little behind it; that takes a second call, which pays from here on. */
+#define LARGE_BODY_BYTES 6144
+#define HEAD_READ_BYTES  1024
+#define SKIP_BYTES       (1u << 20)
+
+/* Told once of what comes, not again with each turn until it is read: that spares the kernel a look
+ * at each socket. A read that gets less than it asked for has got all there was; the end of the
+ * connection alone must be told beside. TLS reads record by record and is told again. */
+#define READABLE (EPOLLIN | EPOLLRDHUP | EPOLLET)
 #define MAX_CONNECTIONS                                                                            \
     8 /* of one client, to different origins; the oldest is closed for a new one */
 
@@ -66,6 +77,7 @@ struct connection {
     int fd;
     uint32_t interest; /* in the epoll set; 0: not in it */
     uint8_t phase;
+    bool large;         /* the last body was, and only counted */
     bool reused;        /* the request under way is not its first */
     bool retried;       /* ... and was sent anew after a kept-alive connection failed */
     uint8_t tries_left; /* addresses to try, */
@@ -253,7 +265,8 @@ static void arm(struct http_client *client, uint64_t part_us)
 /* --- opening -------------------------------------------------------------------------------- */
 
 static enum http_failure send_request(struct connection *c);
-static void read_response(struct connection *c, enum http_failure sending, uint64_t now_us);
+static void read_response(struct connection *c, enum http_failure sending, bool closing,
+                          uint64_t now_us);
 static void lost(struct connection *c, enum http_failure failure, uint64_t now_us);
 
 static void count_socket(struct http_counters *counters)
@@ -353,7 +366,7 @@ static void handshake(struct connection *c, uint64_t now_us)
         if (failure != HTTP_FAILURE_NONE)
             lost(c, failure, now_us);
         else if (SSL_has_pending(c->ssl)) /* read together with the handshake: epoll is silent */
-            read_response(c, HTTP_FAILURE_NONE, now_us);
+            read_response(c, HTTP_FAILURE_NONE, false, now_us);
         return;
     }
     switch (SSL_get_error(c->ssl, rc)) {
@@ -479,7 +492,7 @@ static enum http_failure send_request(struct connection *c)
         }
         c->sent += (size_t)n;
     }
-    set_interest(c, EPOLLIN);
+    set_interest(c, c->ssl ? EPOLLIN : READABLE);
     if (c->client->timeouts)
         arm(c->client, c->client->timeouts->first_byte_us);
     return c->interest ? HTTP_FAILURE_NONE : HTTP_FAILURE_MEMORY;
@@ -526,22 +539,28 @@ static void lost(struct connection *c, enum http_failure failure, uint64_t now_u
 
 /* --- receiving ------------------------------------------------------------------------------ */
 
-/* Bytes read; 0 when there are none now; -1 with *ret_failure set (CLOSED: the server closed). */
-static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
+static ssize_t receive_plain(struct connection *c, void *buffer, size_t size, int flags,
+                             enum http_failure *ret_failure)
+{
+    ssize_t n = receive_bytes(c->fd, buffer, size, flags);
+    if (n > 0)
+        return n;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    *ret_failure = n == 0 ? HTTP_FAILURE_CLOSED : http_transfer_failure(errno);
+    return -1;
+}
+
+/* Bytes read, of `size` at most; 0 when there are none now; -1 with *ret_failure set (CLOSED: the
+ * server closed). */
+static ssize_t receive(struct connection *c, size_t size, enum http_failure *ret_failure)
 {
     char *buffer = c->client->engine->buffer;
-    if (!c->ssl) {
-        ssize_t n = receive_bytes(c->fd, buffer, READ_BYTES, 0);
-        if (n > 0)
-            return n;
-        if (n < 0 && (errno == EAGAIN || errno == EINTR))
-            return 0;
-        *ret_failure = n == 0 ? HTTP_FAILURE_CLOSED : http_transfer_failure(errno);
-        return -1;
-    }
+    if (!c->ssl)
+        return receive_plain(c, buffer, size, 0, ret_failure);
     size_t n = 0;
     ERR_clear_error();
-    int rc = SSL_read_ex(c->ssl, buffer, READ_BYTES, &n);
+    int rc = SSL_read_ex(c->ssl, buffer, size, &n);
     if (rc == 1)
         return (ssize_t)n;
     switch (SSL_get_error(c->ssl, rc)) {
@@ -560,16 +579,20 @@ static ssize_t receive(struct connection *c, enum http_failure *ret_failure)
     }
 }
 
-/* Is there more behind the end of a response, read together with it? epoll does not tell. */
-static bool speaks_on(struct connection *c)
+/* Is there more behind the end of a response that epoll does not tell of? It was read together with
+ * it, or what was read just filled the buffer. */
+static bool speaks_on(struct connection *c, bool full)
 {
     enum http_failure failure;
-    return c->ssl && SSL_has_pending(c->ssl) && receive(c, &failure) != 0;
+    if (c->ssl ? !SSL_has_pending(c->ssl) : !full)
+        return false;
+    http_response_settle(&c->client->response); /* the same buffer */
+    return receive(c, READ_BYTES, &failure) != 0;
 }
 
 /* Parse what was read. True: go on with this connection; false: the request ended, and the
  * connection and its client may be gone. */
-static bool parse(struct connection *c, struct str input, uint64_t now_us)
+static bool parse(struct connection *c, struct str input, bool full, uint64_t now_us)
 {
     struct http_client *client = c->client;
     enum http_failure failure;
@@ -586,10 +609,10 @@ static bool parse(struct connection *c, struct str input, uint64_t now_us)
             fail(c, failure, now_us);
             return false;
         case HTTP_EVENT_DONE:
-            if (c->ssl) /* looks whether there is more, into the same buffer */
-                http_response_settle(&client->response);
-            if (input.len > 0 || unsent(c).len > 0 || speaks_on(c))
+            if (input.len > 0 || unsent(c).len > 0 || speaks_on(c, full))
                 c->parser.keep_alive = false; /* out of step */
+            c->large = client->response.body_bytes >= LARGE_BODY_BYTES &&
+                       http_response_only_counts(&client->response);
             succeed(c);
             return false;
         case HTTP_EVENT_FAILED:
@@ -602,13 +625,45 @@ static bool parse(struct connection *c, struct str input, uint64_t now_us)
     }
 }
 
+/* Read on: into the buffer, or past what is only counted, which leaves *ret_read empty. As receive;
+ * *ret_full: there may be more. */
+static ssize_t read_on(struct connection *c, struct str *ret_read, bool *ret_full,
+                       enum http_failure *ret_failure)
+{
+    struct http_client *client = c->client;
+    uint64_t ahead = c->ssl || !http_response_only_counts(&client->response)
+                         ? 0
+                         : http_parser_body_ahead(&c->parser);
+    size_t size = c->large && http_parser_untouched(&c->parser) ? HEAD_READ_BYTES : READ_BYTES;
+    *ret_read = (struct str){client->engine->buffer, 0};
+    if (ahead == 0) {
+        ssize_t n = receive(c, size, ret_failure);
+        ret_read->len = n > 0 ? (size_t)n : 0;
+        *ret_full = n == (ssize_t)size;
+        return n;
+    }
+    ssize_t n = receive_plain(c, NULL, SKIP_BYTES, MSG_TRUNC, ret_failure);
+    if (n <= 0)
+        return n;
+    uint64_t body = (uint64_t)n < ahead ? (uint64_t)n : ahead;
+    client->response.body_bytes += body;
+    http_parser_skip(&c->parser, body);
+    if ((uint64_t)n > body)
+        c->parser.keep_alive = false; /* out of step */
+    *ret_full = n == SKIP_BYTES;
+    return n;
+}
+
 /* sending: why the rest of the request cannot be sent, or NONE. A server that closes early may have
- * answered before that. */
-static void read_response(struct connection *c, enum http_failure sending, uint64_t now_us)
+ * answered before that. closing: it has closed, behind what is there to be read. */
+static void read_response(struct connection *c, enum http_failure sending, bool closing,
+                          uint64_t now_us)
 {
     for (;;) {
         enum http_failure failure = sending;
-        ssize_t n = receive(c, &failure);
+        struct str input;
+        bool full = false;
+        ssize_t n = read_on(c, &input, &full, &failure);
         if (n == 0 && sending == HTTP_FAILURE_NONE)
             return;
         if (n < 0 && failure == HTTP_FAILURE_CLOSED && http_parser_close(&c->parser)) {
@@ -623,9 +678,9 @@ static void read_response(struct connection *c, enum http_failure sending, uint6
             MARK(c->client, first_byte_us);
         if (c->client->timeouts && http_parser_untouched(&c->parser))
             arm(c->client, 0);
-        if (!parse(c, (struct str){c->client->engine->buffer, (size_t)n}, now_us))
+        if (!parse(c, input, full || closing, now_us))
             return;
-        if (!c->ssl && n < READ_BYTES && sending == HTTP_FAILURE_NONE)
+        if (!c->ssl && !full && !closing && sending == HTTP_FAILURE_NONE)
             return; /* all there was; epoll tells of more */
     }
 }
@@ -635,7 +690,7 @@ static void read_response(struct connection *c, enum http_failure sending, uint6
 static void idle_readable(struct connection *c)
 {
     enum http_failure failure = HTTP_FAILURE_NONE;
-    if (receive(c, &failure) != 0)
+    if (receive(c, READ_BYTES, &failure) != 0)
         close_connection(c);
 }
 
@@ -659,7 +714,7 @@ static void connection_ready(struct loop_source *source, uint32_t events, uint64
         if (events & EPOLLOUT)
             failure = send_request(c);
         if (failure != HTTP_FAILURE_NONE || events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-            read_response(c, failure, now_us);
+            read_response(c, failure, events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR), now_us);
         return;
     case PHASE_CLOSED:
     case PHASE_RESOLVING:

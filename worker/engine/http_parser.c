@@ -421,6 +421,22 @@ static void begin_body(struct http_parser *p)
         p->state = p->left > 0 || p->until_close ? STATE_BODY : STATE_DONE;
 }
 
+uint64_t http_parser_body_ahead(const struct http_parser *p)
+{
+    if (p->state != STATE_BODY)
+        return 0;
+    return p->until_close ? UINT64_MAX : p->left;
+}
+
+void http_parser_skip(struct http_parser *p, uint64_t n)
+{
+    if (p->until_close)
+        return;
+    p->left -= n;
+    if (p->left == 0)
+        p->state = p->state == STATE_BODY ? STATE_DONE : STATE_CHUNK_END;
+}
+
 static enum http_parser_event take_body(struct http_parser *p, struct str *input)
 {
     size_t n = input->len;
@@ -428,11 +444,7 @@ static enum http_parser_event take_body(struct http_parser *p, struct str *input
         n = (size_t)p->left;
     p->body = str_sub(*input, 0, n);
     *input = str_sub(*input, n, input->len);
-    if (!p->until_close) {
-        p->left -= n;
-        if (p->left == 0)
-            p->state = p->state == STATE_BODY ? STATE_DONE : STATE_CHUNK_END;
-    }
+    http_parser_skip(p, n);
     return HTTP_EVENT_BODY;
 }
 

@@ -86,6 +86,13 @@ void http_parser_begin(struct http_parser *p, bool no_body);
  * or FAILED. */
 enum http_parser_event http_parser_next(struct http_parser *p, struct str *input);
 
+/* How many of the bytes that come next are body, whatever they are: a body without chunks. 0: none
+ * may be passed over unread; UINT64_MAX: all until the connection is closed. */
+uint64_t http_parser_body_ahead(const struct http_parser *p);
+
+/* n of them came, and were not looked at. */
+void http_parser_skip(struct http_parser *p, uint64_t n);
+
 /* The connection was closed by the server. True: that ends the response properly (a body without a
  * length); false: it was cut. */
 bool http_parser_close(const struct http_parser *p);

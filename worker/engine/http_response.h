@@ -124,6 +124,12 @@ static inline enum http_failure http_response_body(struct http_response *r, stru
     return HTTP_FAILURE_NONE;
 }
 
+/* Is the body of no use but for its length? */
+static inline bool http_response_only_counts(const struct http_response *r)
+{
+    return r->coding == CONTENT_PLAIN && (!r->call || r->call->wants_body_bytes == 0);
+}
+
 /* The framing is complete: is a coded body complete as well? */
 static inline bool http_response_whole(const struct http_response *r)
 {

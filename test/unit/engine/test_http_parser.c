@@ -439,6 +439,38 @@ static void test_endless_heads_are_bounded(void **state)
     }
 }
 
+static void test_a_body_may_be_passed_over(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        uint64_t ahead;
+    } heads[] = {
+        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nh", 4},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nh", 0},
+        {"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nh", UINT64_MAX},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nh", 0},
+        {"HTTP/1.1 200 OK\r\nContent-Le", 0},
+    };
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        struct http_parser p;
+        struct str input = str_of(heads[i].bytes);
+        http_parser_init(&p);
+        http_parser_begin(&p, false);
+        assert_int_equal(http_parser_body_ahead(&p), 0);
+        while (input.len > 0)
+            (void)http_parser_next(&p, &input); /* told by what is ahead */
+        assert_int_equal(http_parser_body_ahead(&p), heads[i].ahead);
+        if (heads[i].ahead == 4) {
+            http_parser_skip(&p, 3);
+            assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_MORE);
+            http_parser_skip(&p, 1);
+            assert_int_equal(http_parser_next(&p, &input), HTTP_EVENT_DONE);
+        }
+        http_parser_done(&p);
+    }
+}
+
 static void test_untouched_until_the_first_byte(void **state)
 {
     (void)state;
@@ -462,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_headers_can_be_read_from_the_head),
         cmocka_unit_test(test_cookies_and_codings_are_noted),
         cmocka_unit_test(test_endless_heads_are_bounded),
+        cmocka_unit_test(test_a_body_may_be_passed_over),
         cmocka_unit_test(test_untouched_until_the_first_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
