@@ -14,7 +14,7 @@ static uint64_t tick_at_or_after(uint64_t us)
 
 void timers_init(struct timers *w, uint64_t now_us)
 {
-    *w = (struct timers){.tick = (now_us >> TIMERS_TICK_SHIFT) + 1};
+    *w = (struct timers){.tick = (now_us >> TIMERS_TICK_SHIFT) + 1, .next_us = UINT64_MAX};
     for (int level = 0; level < TIMERS_LEVELS; level++) {
         for (int i = 0; i < TIMERS_SLOTS; i++) {
             struct timer *head = &w->slots[level][i];
@@ -28,6 +28,8 @@ static void link_in(struct timers *w, struct timer *t)
     uint64_t due = tick_at_or_after(t->due_us), last = ((uint64_t)1 << 32) - 1;
     if (due < w->tick)
         due = w->tick;
+    if (due << TIMERS_TICK_SHIFT < w->next_us)
+        w->next_us = due << TIMERS_TICK_SHIFT;
     uint64_t ahead = due - w->tick;
     if (ahead > last) {
         ahead = last;
@@ -70,7 +72,8 @@ void timers_cancel(struct timers *w, struct timer *t)
     if (!timer_is_set(t))
         return;
     link_out(t);
-    w->count--;
+    if (--w->count == 0)
+        w->next_us = UINT64_MAX;
 }
 
 /* The first used slot of a level at or after `from`, going round once: how many slots ahead, or
@@ -93,7 +96,8 @@ static unsigned slots_ahead(const struct timers *w, int level, unsigned from)
     return TIMERS_SLOTS;
 }
 
-uint64_t timers_next_us(const struct timers *w)
+/* When the earliest slot is due. */
+static uint64_t find_next_us(const struct timers *w)
 {
     uint64_t next = UINT64_MAX;
     if (w->count == 0)
@@ -152,7 +156,7 @@ static void put_back(struct timers *w, struct timer *list)
     w->used[0][slot / 64] |= (uint64_t)1 << (slot % 64);
 }
 
-void timers_run(struct timers *w, uint64_t now_us, void *context)
+static void run_ticks(struct timers *w, uint64_t now_us, void *context)
 {
     unsigned left = TIMERS_A_RUN;
     uint64_t target = now_us >> TIMERS_TICK_SHIFT;
@@ -183,4 +187,12 @@ void timers_run(struct timers *w, uint64_t now_us, void *context)
             w->tick = w->tick + skip <= target ? w->tick + skip : target + 1;
         }
     }
+}
+
+/* The next time is sought only when this one has come: a loop under full load passes by here more
+ * often than anything is due. */
+void timers_run_due(struct timers *w, uint64_t now_us, void *context)
+{
+    run_ticks(w, now_us, context);
+    w->next_us = find_next_us(w);
 }

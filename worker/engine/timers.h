@@ -22,7 +22,8 @@ struct timer {
 };
 
 struct timers {
-    uint64_t tick; /* the next one to run */
+    uint64_t tick; /* the next one to run; stays behind while nothing is due */
+    uint64_t next_us;
     size_t count;
     uint64_t used[TIMERS_LEVELS][TIMERS_SLOTS / 64];
     struct timer slots[TIMERS_LEVELS][TIMERS_SLOTS]; /* list heads */
@@ -39,13 +40,22 @@ static inline bool timer_is_set(const struct timer *t)
 void timers_set(struct timers *w, struct timer *t, uint64_t due_us);
 void timers_cancel(struct timers *w, struct timer *t); /* one that is not set is left alone */
 
-/* When timers_run must be called next; UINT64_MAX without timers. May be a little early: a timer
- * far away needs a call or two in between. */
-uint64_t timers_next_us(const struct timers *w);
+/* When timers_run must be called next; UINT64_MAX without timers. May be early: a timer far away
+ * needs a call or two in between, and one that was cancelled is forgotten when its time comes. */
+static inline uint64_t timers_next_us(const struct timers *w)
+{
+    return w->next_us;
+}
 
 /* Fire what is due, in the order of the ticks, at most TIMERS_A_RUN timers; when more are due,
  * timers_next_us is past. A callback may set and cancel any timer; one
  * set to a time that is past fires in the next call at the earliest. */
-void timers_run(struct timers *w, uint64_t now_us, void *context);
+void timers_run_due(struct timers *w, uint64_t now_us, void *context);
+
+static inline void timers_run(struct timers *w, uint64_t now_us, void *context)
+{
+    if (now_us >= w->next_us)
+        timers_run_due(w, now_us, context);
+}
 
 #endif
