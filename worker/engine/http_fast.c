@@ -355,10 +355,18 @@ static enum http_failure tls_failure(const struct connection *c)
                                                               : HTTP_FAILURE_TLS;
 }
 
+/* SSL_get_error takes what is left in the thread's queue for the reason, and a task in C may use
+ * OpenSSL, too. Clearing goes through the whole queue, so look first. */
+static inline void forget_tls_errors(void)
+{
+    if (ERR_peek_error() != 0)
+        ERR_clear_error();
+}
+
 /* Drive the handshake on; the request follows when it is done. */
 static void handshake(struct connection *c, uint64_t now_us)
 {
-    ERR_clear_error();
+    forget_tls_errors();
     int rc = SSL_connect(c->ssl);
     if (rc == 1) {
         MARK(c->client, secured_us);
@@ -443,7 +451,7 @@ static ssize_t send_some(struct connection *c, struct str bytes, enum http_failu
         return -1;
     }
     size_t n = 0;
-    ERR_clear_error();
+    forget_tls_errors();
     int rc = SSL_write_ex(c->ssl, bytes.ptr, bytes.len, &n);
     if (rc == 1)
         return (ssize_t)n;
@@ -559,7 +567,7 @@ static ssize_t receive(struct connection *c, size_t size, enum http_failure *ret
     if (!c->ssl)
         return receive_plain(c, buffer, size, 0, ret_failure);
     size_t n = 0;
-    ERR_clear_error();
+    forget_tls_errors();
     int rc = SSL_read_ex(c->ssl, buffer, size, &n);
     if (rc == 1)
         return (ssize_t)n;
