@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -274,6 +275,21 @@ def test_a_mistake_is_one_line(tmp_path, args, text):
     assert done.returncode == 2 and done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if "/INFO/" not in line]
     assert len(lines) == 1 and re.search(text, lines[0]), done.stderr
+
+
+def test_descriptors_bound_the_users(nginx, tmp_path):
+    shop = scenario(tmp_path / "s.json", {"host": nginx.url, "wait_time": 0.1, "tasks": ["/"]})
+
+    def limited(files):
+        return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+    done = calibrate(shop, "--json", *SHORT, *QUIET, preexec_fn=limited(70))
+    found = json.loads(done.stdout)
+    check(found)
+    assert found["limited_by"] == "file_descriptors" and not found["sustained"]["at_least"]
+    assert found["sustained"]["users"] == found["limits"]["users"] < 70
+    done = calibrate(shop, preexec_fn=limited(50))
+    assert done.returncode == 2
+    assert done.stderr == "cicada: open files (ulimit -Hn) do not allow a single user\n"
 
 
 def test_flags_of_a_run_are_said_to_be_ignored(tmp_path, nginx):

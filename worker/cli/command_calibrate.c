@@ -130,6 +130,11 @@ static int measure(const struct options *o, const struct plan *plan, const bool 
         .context = &begun,
     };
     calibrate_times(plan, classes, &options.step_s, &options.max_s);
+    if (options.search.users_max == 0) {
+        (void)err_set(&err, -EMFILE,
+                      "open files (ulimit -Hn) do not allow a single user"); /* told below */
+        return command_fail(&err);
+    }
     if (check_times(o, options.step_s, options.max_s, &err) < 0)
         return command_fail(&err);
     tell_beginning(o, plan, classes, options.step_s, options.max_s);
