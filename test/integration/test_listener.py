@@ -217,7 +217,6 @@ def test_a_second_interrupt_goes_on_without_it(version, run_time, nginx, start_m
     assert master.wait(60) in (0, 1)
     assert INCOMPLETE in master.text()
     found = check_rows(tmp_path / "run", master)
-    assert found["trial_summary"]["raw_configuration"]["users_source"]  # as told at the stop
     assert set(found["server_summary"]["measurements"].values()) <= {None}
     assert document(tmp_path / "run")["metadata"]["queries_ok"] is None
     cicada.signal(signal.SIGTERM)
@@ -233,6 +232,30 @@ def test_a_load_shape_ends_with_a_whole_report(nginx, start_master, start_cicada
         check_rows(prefix, master)
         check_sevens(prefix)
         master.assert_clean(allow=("[Ii]gnor", "no impact on LoadShapes"))
+
+
+@pytest.mark.smoke
+def test_a_made_locustfile_has_it(nginx, start_master, start_cicada, start_python_worker, asking, tmp_path):
+    """One file for the master and both kinds of workers."""
+    scenario, made = tmp_path / "visit.json", tmp_path / "made.py"
+    scenario.write_text(json.dumps({"host": nginx.url, "users": [
+        {"name": "Visitor", "wait_time": {"constant": 0.05}, "tasks": ["/", "/status/404"]}]}))
+    made.write_bytes(subprocess.run([CICADA, "locustfile", scenario], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                    check=True, timeout=60).stdout)
+    master = start_master(users=6, rate=100, run_time=6, workers=2, locustfile=made, args=["--csv", tmp_path / "run"])
+    cicada = start_cicada(master.port, scenario="-", env=NOWHERE, args=asking(1) + ["--report", "always"])
+    python = start_python_worker(master.port, locustfile=made)
+    assert master.wait(90) in (0, 1)
+    found = check_sevens(tmp_path / "run")
+    assert found["trial_summary"]["raw_configuration"]["users_source"] == "master"
+    counted = [found["GET_/"]["measurements"], found["GET_/status/404"]["measurements"]]
+    assert {tuple(key) + (int(row["request_count"]),) for key, row in
+            zip((("GET", "/"), ("GET", "/status/404")), counted)} == {key + (n,) for key, n in nginx.rows().items()}
+    assert found["trial_summary"]["measurements"]["status_404_failure_ratio"] == "1.0"
+    assert found["trial_summary"]["frontiers"]["aggregate_failure_ratio"] == \
+        int(counted[1]["failure_count"]) / sum(nginx.rows().values())
+    assert cicada.wait() == 0 and "Traceback" not in python.text() and "Unknown message" not in python.text()
+    master.assert_clean()
 
 
 # --- what ends the waiting, and when there is none

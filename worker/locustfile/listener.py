@@ -381,23 +381,33 @@ class CicadaMaster:
             found[client_id] = within_s
         return found
 
-    def wait_whole(self):
+    def bound(self, awaited, stopped):
+        """How long to wait: for the leaders' reports, and for workers that were told to stop to be rid of their users."""
+        given, users_s = self.given_timeout(), (self.environment.stop_timeout or 0) + CICADA_SLACK_S
+        if awaited:
+            return given if given is not None else max(awaited.values()) + users_s
+        busy = stopped and any(node.state not in ("ready", "missing") for node in self.runner.clients.values())
+        return (users_s if given is None else min(given, users_s)) if busy else 0
+
+    def wait_whole(self, stopped=False):
         """Until the report is there or cannot come any more."""
-        missed, began, given = {}, time.monotonic(), self.given_timeout()
+        missed, began = {}, time.monotonic()
         while True:
             self.news.clear()
-            awaited = self.awaited(missed)
-            if not awaited:
-                return
-            users_s = self.environment.stop_timeout or 0  # they end first
-            bound = given if given is not None else max(awaited.values()) + users_s + CICADA_SLACK_S
-            left = began + bound - time.monotonic()
+            left = began + self.bound(self.awaited(missed), stopped) - time.monotonic()
             if left <= 0:
                 return
-            self.news.wait(min(left, 0.5))
+            self.news.wait(min(left, 0.2))
 
     def given_timeout(self):
         return getattr(self.options, "cicada_report_timeout", None)
+
+    def stop_workers(self):
+        """Those of cicada come back at once after a stop. Python's are away for the stop timeout then, and would miss the
+        quit that follows; they get theirs now, and all the time that they need for their last samples."""
+        for client_id, node in list(self.runner.clients.items()):
+            if node.state not in ("ready", "missing"):
+                self.runner.send_message("stop" if client_id in self.reports.known else "quit", None, client_id)
 
     def hold(self, stop):
         """Let a run that is about to quit end only when its leader has told all."""
@@ -407,9 +417,9 @@ class CicadaMaster:
             return  # whoever ends the run by what a worker sent keeps the next reports from coming in
         try:
             CICADA_LOG.info("waiting for the report of the worker that asks the servers; interrupt to go on without it")
-            if stop and any(node.state != "ready" for node in self.runner.clients.values()):
-                self.runner.send_message("stop")
-            self.wait_whole()
+            if stop:
+                self.stop_workers()
+            self.wait_whole(stopped=stop)
         except KeyboardInterrupt:
             CICADA_LOG.info("interrupted, going on without the rest of the report")
 
