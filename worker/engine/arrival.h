@@ -42,7 +42,8 @@ void arrivals_free(struct arrivals *a); /* NULL is nothing */
 
 /* Begin, in the shard's loop. */
 void arrivals_begin(struct arrivals *a, struct shard *s, uint64_t now_us);
-/* End: no arrival begins any more; those that were due count as missed. Users stay. */
+/* End: no arrival begins any more; those that were due count as missed, but for those of
+ * the last moment that a user was free for. Users stay. */
 void arrivals_end(struct arrivals *a, uint64_t now_us);
 
 /* A user has no task: give it one that is due, or let it wait. */

@@ -1,5 +1,8 @@
 #include "worker/engine/arrival.h"
 
+#include "worker/engine/shard.h"
+#include "worker/engine/user.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,11 +72,43 @@ static void test_only_who_is_wanted(void **state)
     arrivals_free(NULL);
 }
 
+/* 5 a second: arrivals 0 to 4 have begun, number 5 is due after a second. */
+static uint64_t missed(struct user *idle, uint32_t users, uint64_t end_us)
+{
+    static struct shard shard;
+    const struct plan_shape shape = {.arrival = true, .first_rate = 5, .max_users = 2};
+    const struct plan plan = {.classes = classes, .class_count = 1, .shape = &shape};
+    const uint64_t begin_us = 1000000;
+    struct arrivals *a = arrivals_new(&plan, NULL, 0, 1, begin_us);
+    assert_non_null(a);
+    shard = (struct shard){.plan = &plan};
+    timers_init(&shard.timers, begin_us);
+    a->classes[0].shard = &shard;
+    a->classes[0].next = 5;
+    a->classes[0].users = users;
+    a->classes[0].idle = idle;
+    arrivals_end(a, begin_us + end_us);
+    arrivals_free(a);
+    return shard.counters.arrivals_missed;
+}
+
+static void test_the_last_moment_misses_nothing_that_a_user_was_free_for(void **state)
+{
+    (void)state;
+    struct user user;
+    assert_int_equal(missed(NULL, 2, 999000), 0);
+    assert_int_equal(missed(NULL, 2, 1000100), 1); /* all were busy */
+    assert_int_equal(missed(&user, 2, 1000100), 0);
+    assert_int_equal(missed(NULL, 1, 1000100), 0); /* one more could have been started */
+    assert_int_equal(missed(&user, 2, 1300000), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shards_share_arrivals_and_users),
         cmocka_unit_test(test_only_who_is_wanted),
+        cmocka_unit_test(test_the_last_moment_misses_nothing_that_a_user_was_free_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
