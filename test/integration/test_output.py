@@ -485,7 +485,8 @@ def test_the_command_merges(rng, clock, tmp_path):
     cicada = os.environ.get("CICADA", os.path.join(ROOT, "build", "cicada"))
     if cicada == "python":
         pytest.skip("Locust's worker has no such command")
-    folder_of(rng, clock, tmp_path)
+    _, folder = folder_of(rng, clock, tmp_path)
+    (folder / "traces.txt").write_text("a\tb\n")
 
     def run(*arguments):
         return subprocess.run([cicada, "merge", *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -496,6 +497,10 @@ def test_the_command_merges(rng, clock, tmp_path):
     assert re.match(r"twice: 2 results with \d+ requests: \d+ succeeded, \d+ failed, \d+ interrupted\n$", done.stdout)
     once, twice = [strict_json(gzip.decompress((tmp_path / d / "histograms.json.gz").read_bytes())) for d in ("r", "twice")]
     assert twice["requests"]["started"] == 2 * once["requests"]["started"]
+    assert (tmp_path / "twice" / "traces.txt").read_text() == "a\tb\n" * 2
+    (folder / "traces.txt").unlink()
+    assert run("r", "s/histograms.json.gz", "--out=none_traced").returncode == 0
+    assert not (tmp_path / "none_traced" / "traces.txt").exists()
     assert run("r", "--out=again").returncode == 0 and (tmp_path / "again" / "report.html").exists()
     assert run("--help").stdout.startswith("usage: cicada merge DIR... --out DIR\n")
     for arguments, fault in [(["r"], "cicada merge: --out names the folder for the whole"),

@@ -1,12 +1,14 @@
 #include "worker/output/merge.h"
 
 #include "worker/output/csv_files.h"
+#include "worker/output/files.h"
 #include "worker/output/keep.h"
 #include "worker/output/results.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct inode {
     dev_t device;
@@ -20,6 +22,8 @@ struct merged {
     struct stats *stats;
     struct history history;
     struct stats_csv_exception *exceptions; /* borrow from the parts */
+    struct buf traces;                      /* all rows */
+    bool traced;                            /* there is such a file */
     struct report report;
 };
 
@@ -282,6 +286,48 @@ static int merge_history(struct merged *m, struct err *err)
     return 0;
 }
 
+/* --- traces.txt ------------------------------------------------------------------------------ */
+
+static int read_traces(const char *folder, struct buf *rows, bool *any, struct err *err)
+{
+    struct buf one;
+    char *path;
+    if (asprintf(&path, "%s/traces.txt", folder) < 0)
+        return no_memory(err);
+    buf_init(&one, RESULTS_MAX_BYTES);
+    int rc = 0;
+    if (access(path, F_OK) == 0) { /* else nothing was traced there, or it is no folder */
+        *any = true;
+        rc = buf_read_file(&one, path, err);
+        if (rc == 0 && (rc = buf_add(rows, buf_str(&one))) < 0)
+            (void)err_set(err, rc, "%s: %s", path, strerror(-rc));
+    }
+    buf_done(&one);
+    free(path);
+    return rc;
+}
+
+/* One folder's rows behind the other's. */
+static int merge_traces(struct merged *m, const char *const *folders, size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = read_traces(folders[i], &m->traces, &m->traced, err);
+    return rc;
+}
+
+static int write_traces(const struct merged *m, const char *out, struct err *err)
+{
+    char *path;
+    if (!m->traced)
+        return 0;
+    if (asprintf(&path, "%s/traces.txt", out) < 0)
+        return no_memory(err);
+    int rc = files_write(path, buf_str(&m->traces), err);
+    free(path);
+    return rc;
+}
+
 /* --- all of it ------------------------------------------------------------------------------ */
 
 static int add_up(struct merged *m, struct err *err)
@@ -320,6 +366,8 @@ static int write_all(const struct merged *m, const char *out, struct err *err)
     if (rc == 0)
         rc = results_write(out, &m->report, buf_str(&page), NULL, &failures, err);
     if (rc == 0)
+        rc = write_traces(m, out, err);
+    if (rc == 0)
         rc = results_status(out, &m->report, m->report.exit_code, err);
     if (rc < 0)
         (void)err_set(err, rc, "%s: %s", out, strerror(-rc)); /* unless it was told in detail */
@@ -333,13 +381,17 @@ int merge_results(const char *const *folders, size_t count, const char *out,
                   struct report_requests *ret, struct err *err)
 {
     struct merged m = {0};
+    buf_init(&m.traces, RESULTS_MAX_BYTES);
     int rc = read_parts(&m, folders, count, out, err);
     if (rc == 0)
         rc = add_up(&m, err);
     if (rc == 0)
+        rc = merge_traces(&m, folders, count, err);
+    if (rc == 0)
         rc = write_all(&m, out, err);
     if (rc == 0)
         *ret = m.report.requests;
+    buf_done(&m.traces);
     free(m.exceptions);
     free(m.history.points);
     stats_free(m.stats);

@@ -1,7 +1,8 @@
 /* `cicada merge`: the results of several workers or runs as one folder. Counts and histograms are
  * added, so percentiles of the whole are as exact as those of the parts. The history adds up what
  * was seen in the same second; percentiles of a second cannot be added and are kept only where one
- * part alone saw it. stats_history.csv and the server's part are not made. Blocking. */
+ * part alone saw it. stats_history.csv and the server's part are not made; traces.txt has the rows
+ * of all. Blocking. */
 #ifndef CICADA_WORKER_OUTPUT_MERGE_H
 #define CICADA_WORKER_OUTPUT_MERGE_H
 
