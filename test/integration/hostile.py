@@ -220,6 +220,7 @@ ANSWERS = {
     "/redirect/high-bytes": (ok(b"Location: /redirect/landed\xc3\xa9\r\n", status=b"302 Found"), KEEP),
     "/redirect/lower-case-header": (ok(b"location: /redirect/landed\r\n", status=b"302 Found"), KEEP),
     "/redirect/twice": (ok(b"Location: /redirect/landed\r\nLocation: /ok\r\n", status=b"302 Found"), KEEP),
+    "/redirect/empty-location": (ok(b"Location: \r\n", status=b"302 Found"), KEEP),
     "/redirect/no-location": (ok(status=b"302 Found"), KEEP),
     "/redirect/300": (ok(b"Location: /redirect/landed\r\n", status=b"300 Multiple Choices"), KEEP),
     "/redirect/304": (b"HTTP/1.1 304 Not Modified\r\nLocation: /redirect/landed\r\n\r\n", KEEP),

@@ -3,6 +3,7 @@ from within; and tasks that go wrong, which are to be named."""
 import collections
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -300,6 +301,16 @@ def test_a_task_that_crashes_is_named(tmp_path, start, fault, number, words):
     assert status == -number or "Sanitizer" in run.text()
     line = r"cicada: user class 'Faulty', task 'go wrong': " + words
     assert re.search(line, run.text()) and re.search(line, log.read_text())
+
+
+@pytest.mark.skipif("/san-" in CICADA, reason="sanitizers take more address space than there is")
+def test_tasks_without_memory_for_a_stack_are_not_passed_over(tmp_path):
+    tasks = build(tmp_path, own("faults.c"))
+    limit = (300 << 20, 300 << 20)  # for some hundred stacks
+    done = subprocess.run([CICADA, "--headless", "-f", tasks, "-u", "2000", "-r", "2000", "-t", "1s", "--threads", "1",
+                           "--fail-if-saturated"], capture_output=True, text=True, timeout=60,
+                          env=dict(os.environ, FAULT="sleep"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+    assert done.returncode == 98 and "memory ran out" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("place", ["test_start", "test_stop"])

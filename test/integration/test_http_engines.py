@@ -297,6 +297,7 @@ CASES = [
     good("/redirect/lower-case-header", size=6),
     good("/redirect/twice", size=6),
     good("/redirect/no-location", status=302),
+    good("/redirect/empty-location", status=302),
     good("/redirect/300", status=300),
     good("/redirect/304", status=304, size=0),
     good("/redirect/200"),

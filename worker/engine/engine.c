@@ -628,7 +628,7 @@ void engine_status(struct engine *e, struct engine_status *ret)
         ret->sockets_peak += r->http_counters.sockets_peak;
         ret->ports_exhausted += n->by_failure[HTTP_FAILURE_NO_PORTS];
         ret->files_exhausted += n->by_failure[HTTP_FAILURE_NO_DESCRIPTORS];
-        ret->memory_exhausted += n->by_failure[HTTP_FAILURE_MEMORY];
+        ret->memory_exhausted += n->by_failure[HTTP_FAILURE_MEMORY] + n->stackless;
         ret->late_starts_1ms += n->late_starts_1ms;
         ret->late_starts_10ms += n->late_starts_10ms;
         ret->tasks_started += n->tasks_started;

@@ -18,7 +18,8 @@ void http_response_head(struct http_response *r, const struct http_parser *p,
         } else if (str_eq_nocase(name, STR("content-encoding"))) {
             r->coding = coded ? CONTENT_PLAIN : content_coding_of(value);
             coded = true;
-        } else if (redirect && !r->location && str_eq_nocase(name, STR("location"))) {
+        } else if (redirect && !r->location && value.len > 0 &&
+                   str_eq_nocase(name, STR("location"))) { /* an empty one leads nowhere */
             /* without memory it is a redirect without a target: not followed */
             r->location = strndup(value.ptr, value.len);
         }

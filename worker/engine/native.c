@@ -373,6 +373,7 @@ enum interpreter_end native_run(struct user *u, uint64_t now_us)
     struct cicada_user *n = u->native;
     if (!n->fiber) {
         if (begin_task(n) < 0) {
+            u->shard->counters.stackless++;
             user_pause(u, NO_MEMORY_RETRY_US, now_us);
             return INTERPRETER_WAITS;
         }

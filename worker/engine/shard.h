@@ -54,6 +54,7 @@ struct shard_counters {
     uint64_t arrivals_waited;
     uint64_t arrivals_missed;
     uint64_t by_failure[HTTP_FAILURE_COUNT];
+    uint64_t stackless; /* tasks in C that had no memory for a stack, and waited for it */
 };
 
 /* What the shard last said. */

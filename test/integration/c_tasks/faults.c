@@ -60,6 +60,8 @@ static void go_wrong(struct cicada_user *user)
         zero = dig(top, 10000);
     else if (strcmp(fault, "stuck") == 0 && !spun++)
         spin(13);
+    else if (strcmp(fault, "sleep") == 0)
+        (void)cicada_sleep(user, 60);
     else if (strcmp(fault, "frame") == 0)
         zero = large_frame(user);
     else if (strcmp(fault, "other user") == 0 && !other)
