@@ -394,6 +394,18 @@ def test_autoquit_waits(nginx, start_master, start_cicada, locustfile, asking, t
 # --- what must not matter
 
 
+def test_a_document_that_no_message_can_hold(nginx, start_master, start_cicada, locustfile, seven, tmp_path):
+    name = ".".join("n" * 40)
+    profile = tmp_path / "deep.json"
+    profile.write_text(json.dumps({"profile": "deep", "measurements": [{"name": name, "kind": "value", "query": "seven"}]}))
+    master = start_master(host=nginx.url, users=2, rate=100, run_time=3, locustfile=locustfile, args=["--csv", tmp_path / "run"])
+    cicada = start_cicada(master.port, env=NOWHERE, args=["--prometheus-url", seven.url, "--telemetry-profile", profile])
+    assert master.wait(60) in (0, 1)
+    assert check_rows(tmp_path / "run", master)["server_summary"]["measurements"] == {name.replace(".", "_"): "7.0"}
+    assert set(document(tmp_path / "run")) == {"metadata"} and INCOMPLETE not in master.text()
+    assert cicada.wait() == 0 and cicada.errors() == []
+
+
 def test_files_that_cannot_be_written_are_one_line(nginx, start_master, start_cicada, locustfile, asking, tmp_path):
     (tmp_path / "run_stats.jsonl").mkdir()
     master = start_master(host=nginx.url, users=2, rate=100, run_time=3, locustfile=locustfile,

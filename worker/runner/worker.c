@@ -27,7 +27,8 @@
 #define TICK_MS          50
 #define MESSAGES_AT_ONCE 1000 /* a master that floods us must not stop the clock */
 #define EVENTS_AT_ONCE   8
-#define DRAIN_MS         500 /* for the last frames at the exit */
+#define STATS_BYTES      (4u << 20) /* with a server document: tens of ms of a master's time */
+#define DRAIN_MS         500        /* for the last frames at the exit */
 
 struct worker {
     const struct worker_options *options;
@@ -135,6 +136,17 @@ static void take_samples(struct worker *w)
         log_warning("no memory to merge samples, keeping them for later, continuing");
 }
 
+/* What the servers measured may be too deep for a message, or keep a master busy for too long: then
+ * the whole of it is in the leader's files only, and its flat form goes out alone. */
+static int encode_stats(struct worker *w, const struct message_stats *stats)
+{
+    int rc = message_encode_stats(&w->frame, link_node_id(w->link), stats);
+    bool too_much = rc == -ERANGE || (rc == 0 && w->frame.len > STATS_BYTES);
+    if (too_much && json_object_del(stats->cicada, "server_document") == 0)
+        rc = message_encode_stats(&w->frame, link_node_id(w->link), stats);
+    return rc;
+}
+
 /* The samples stay in the unsent set until the link has taken the frame. */
 static void send_stats(struct worker *w, const struct machine_action *a)
 {
@@ -148,7 +160,7 @@ static void send_stats(struct worker *w, const struct machine_action *a)
         wire.message.classes = w->counts;
         wire.message.class_count = w->plan->class_count;
         wire.message.cicada = reporter_object(w->reporter);
-        rc = message_encode_stats(&w->frame, link_node_id(w->link), &wire.message);
+        rc = encode_stats(w, &wire.message);
         json_decref(wire.message.cicada);
         stats_wire_done(&wire);
     }
