@@ -21,17 +21,19 @@ class Recorder(app.Handler):
         "/hostile/short": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nab",
         "/hostile/garbage": b"nonsense\r\n\r\n",
         "/hostile/loop": b"HTTP/1.1 302 Found\r\nLocation: /hostile/loop\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "/hostile/elsewhere": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2:PORT/echo/landed\r\nContent-Length: 0\r\n\r\n",
         "/hostile/nowhere": b"HTTP/1.1 302 Found\r\nLocation: mailto:x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     }
 
     def handle_one(self):
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.peek(length)[:length] if length else b""
-        headers = sorted((name.lower(), value) for name, value in self.headers.items() if name.lower() not in DROPPED)
+        headers = sorted((name.lower(), value) for name, value in self.headers.items()
+                         if name.lower() not in DROPPED or "example" in value)
         with self.app.lock:
             self.app.requests.append((self.client_address[1], self.command, self.path, tuple(headers), body.decode("latin-1")))
         if self.path in self.RAW:
-            self.wfile.write(self.RAW[self.path])
+            self.wfile.write(self.RAW[self.path].replace(b"PORT", b"%d" % self.server.server_address[1]))
             self.close_connection = True
             return
         super().handle_one()
@@ -42,7 +44,7 @@ class Recorder(app.Handler):
 def serve():
     state = app.App()
     state.requests = []
-    server = app.Server(("127.0.0.1", 0), type("Handler", (Recorder,), {"app": state}))
+    server = app.Server(("", 0), type("Handler", (Recorder,), {"app": state}))
     server.state = state
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -68,15 +70,16 @@ def record(environment, **_):
 class Run:
     """What the server was asked, connection by connection, and what the run counted."""
 
-    def __init__(self, folder, command, time="3s", users=1, more=(), env=None):
+    def __init__(self, folder, command, time="3s", users=1, more=(), host=True):
         server = serve()
-        host = "http://127.0.0.1:%d" % server.server_address[1]
+        where = "http://127.0.0.1:%d" % server.server_address[1]
         prefix = os.path.join(str(folder), "run%d" % len(os.listdir(str(folder))))
-        command = command + ["--headless", "-u", str(users), "-r", "100", "-H", host, "--csv", prefix,
+        command = command + ["--headless", "-u", str(users), "-r", "100", "--csv", prefix,
                              "--stop-timeout", "10", "--only-summary"] + (["-t", time] if time else [])
-        command += [m.replace("HOST", host) for m in more]
+        command += ["-H", where] if host else []
+        command += [m.replace("HOST", where) for m in more]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,
-                              cwd=str(folder), env=dict(os.environ, **(env or {})))
+                              cwd=str(folder))
         self.log, self.status = done.stdout, done.returncode
         assert "Traceback" not in self.log, self.log
         server.shutdown()
@@ -96,7 +99,7 @@ class Run:
         self.by_user = {}
         for port, *request in server.state.requests:
             self.by_user.setdefault(port, []).append(tuple(request))
-        self.host = host
+        self.host = where
         self.in_order = [tuple(request) for _, *request in server.state.requests]
         self.requests = [request for one in self.by_user.values() for request in one]
 

@@ -1,4 +1,5 @@
 /* cicada locustfile: a scenario as a file for Locust's master and its Python workers. */
+#include "base/log.h"
 #include "worker/cli/commands.h"
 #include "worker/locustfile/locustfile.h"
 #include "worker/scenario/task_file.h"
@@ -68,6 +69,10 @@ int command_locustfile(char *const argv[], char *const envp[])
     int status = command_begin(argv, envp, 1, "one scenario file", &options);
     if (status >= 0)
         return status;
+    if (options.sets.count || options.tags.count || options.exclude_tags.count)
+        log_warning(
+            "a locustfile has all tasks and no values: --set, --tags and --exclude-tags are "
+            "for its run, ignoring");
     status = make(options.operands.items[0].ptr);
     options_done(&options);
     log_close();

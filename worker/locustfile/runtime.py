@@ -171,18 +171,19 @@ class Feed:
         self.taken, self.returned, self.end_told = 0, [], False
 
     def take(self, worker):
-        share = self.rows[worker % self.workers::self.workers]
+        first = worker % self.workers
+        share = (len(self.rows) - first + self.workers - 1) // self.workers
         if self.order == "random":
-            return random.choice(share)
+            return self.rows[first + random.randrange(share) * self.workers]
         if self.returned:
             return self.returned.pop()
-        if self.taken >= len(share) and self.at_end == "stop":
+        if self.taken >= share and self.at_end == "stop":
             if not self.end_told:
                 log.warning("feed %r has no more rows: users that want one end, continuing", self.file)
             self.end_told = True
             raise EndOfFeed()
         self.taken += 1
-        return share[(self.taken - 1) % len(share)]
+        return self.rows[first + (self.taken - 1) % share * self.workers]
 
     def give_back(self, row):
         if self.order == "unique":
@@ -628,7 +629,10 @@ class ScenarioUser(HttpUser):
         self.host = self.host or ""
         super().__init__(environment)
         self.client.auth = None
+        self.client.rebuild_auth = self.leave_host
         self.client.verify = not self.insecure
+        if self.insecure:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         if self.client_certificate:
             self.client.cert = file_of(self.client_certificate)
         self.client.headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": urllib3.util.SKIP_HEADER}
@@ -927,6 +931,12 @@ class ScenarioUser(HttpUser):
             raise Failure("timed out") from None
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             raise Failure(words_of(error)) from None
+
+    def leave_host(self, prepared, response):
+        """A redirect to another host: what was meant for the first one stays behind."""
+        if self.client.should_strip_auth(response.request.url, prepared.url):
+            prepared.headers.pop("Host", None)
+        SEND.rebuild_auth(self.client, prepared, response)
 
     def whole(self, prepared, limits, redirects):
         response = SEND.send(self.client, prepared, stream=True, allow_redirects=redirects, proxies={},
