@@ -42,6 +42,16 @@ static void check_spawn(const struct message_spawn *s)
         expect(utf8_valid(s->classes[i].name));
 }
 
+/* An answer is an error or files; a file without a name is a URL. */
+static void check_locustfile(const struct message_locustfile *l)
+{
+    expect(!l->error.ptr || (utf8_valid(l->error) && l->source_count == 0));
+    for (size_t i = 0; i < l->source_count; i++) {
+        expect(utf8_valid(l->sources[i].filename));
+        expect(l->sources[i].contents.ptr && utf8_valid(l->sources[i].contents));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct message m;
@@ -55,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_custom(&m);
     if (m.type == MESSAGE_SPAWN)
         check_spawn(&m.spawn);
+    if (m.type == MESSAGE_LOCUSTFILE)
+        check_locustfile(&m.locustfile);
     message_done(&m);
     return 0;
 }
