@@ -74,8 +74,8 @@ static void test_parts_in_order(void **state)
         "class CicadaMaster",
         "# --- the scenario's own part ---\n",
         "# regular expression 'a\\\\Kb'",
-        "VARIABLES.update({\n    \"a\": None,\n    \"b\": \"x\",\n    \"c\": Number(\"1.50\"),\n"
-        "    \"d\": True,\n})\n",
+        "VARIABLES.update({\n    \"a\": None,\n    \"b\": \"x\",\n",
+        "    \"c\": Number(\"1.50\"),\n    \"d\": True,\n})\n",
         "class User(ScenarioUser):\n",
         "# arrival: ",
         "# thresholds: ",
@@ -107,9 +107,9 @@ static void test_stages(void **state)
         "from locust import LoadTestShape, between",
         "class B_b(ScenarioUser)",
         "# stages: ",
-        "class StagesShape(LoadTestShape):\n    stages = [\n"
-        "        {\"duration\": 90, \"users\": 5, \"spawn_rate\": 0.5, \"user_classes\": [B_b]},\n"
-        "        {\"duration\": 100, \"users\": 3, \"spawn_rate\": 3},\n"
+        "class StagesShape(LoadTestShape):\n    stages = [\n",
+        "        {\"duration\": 90, \"users\": 5, \"spawn_rate\": 0.5, \"user_classes\": [B_b]},\n",
+        "        {\"duration\": 100, \"users\": 3, \"spawn_rate\": 3},\n",
         "    ]\n",
     };
     struct made m;
