@@ -157,7 +157,8 @@ def free_ports(count):
 
 
 class Nginx:
-    """The common target: 100 bytes at /, JSON of as many at /json, 10 KiB at /10k, plain and with TLS 1.3."""
+    """The common target: 100 bytes at /, the same with another head each time at /each, JSON of as many at
+    /json, 10 KiB at /10k, plain and with TLS 1.3."""
 
     def __init__(self, cpus=TARGET_CPU, processes=1, connections=16000):
         self.folder = tempfile.mkdtemp(prefix="cicada-bench-")

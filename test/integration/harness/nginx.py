@@ -28,6 +28,7 @@ http {{
         listen 127.0.0.1:{port} backlog=4096;
         root {folder}/www;
         location = / {{ return 200 "hello\\n"; }}
+        location = /each {{ add_header X-Request-Id $request_id; return 200 "hello\\n"; }}
         location = /10k {{ try_files /10k.txt =500; }}
         location = /accept {{ return 201 "accepted\\n"; }}
         location = /redirect {{ return 302 /landed; }}
