@@ -800,6 +800,8 @@ class ScenarioUser(HttpUser):
 
     def stop_run(self):
         """All users of this process end; without a master the run is over."""
+        if not RUN["stopped"]:
+            log.info("a step of the scenario stopped the run")
         RUN["stopped"] = True
         runner = self.environment.runner
         if isinstance(runner, WorkerRunner):
