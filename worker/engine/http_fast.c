@@ -617,7 +617,7 @@ static bool parse(struct connection *c, struct str input, bool full, uint64_t no
             fail(c, failure, now_us);
             return false;
         case HTTP_EVENT_DONE:
-            if (input.len > 0 || unsent(c).len > 0 || speaks_on(c, full))
+            if (input.len > 0 || unsent(c).len > 0 || (c->parser.keep_alive && speaks_on(c, full)))
                 c->parser.keep_alive = false; /* out of step */
             c->large = client->response.body_bytes >= LARGE_BODY_BYTES &&
                        http_response_only_counts(&client->response);
