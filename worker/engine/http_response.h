@@ -18,11 +18,11 @@ struct http_response {
     char *location;      /* of a redirect, or NULL; owned */
     struct content_decoder *decoder;
     enum content_coding coding;
+    bool cut;                     /* not all of the body that is wanted is there */
     const struct http_call *call; /* it wants something of it; NULL: nothing */
     struct str head, body;        /* views of that, while they can be */
     struct http_keeper *keeper;
     struct http_kept *kept; /* copies of it; NULL: there are none */
-    bool cut;               /* not all of the body that is wanted is there */
 };
 
 static inline void http_response_forget(struct http_response *r)
