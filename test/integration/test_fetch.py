@@ -163,6 +163,14 @@ def test_alive_while_waiting(fake_master, locustfile, start_cicada):
     assert cicada.wait() == 0
 
 
+@pytest.mark.parametrize("scenario", ["-", SCENARIO], ids=["fetched", "given"])
+def test_metrics_port_that_is_taken(scenario, fake_master, nginx, start_cicada):
+    cicada = start_cicada(fake_master.port, scenario=scenario, args=["--metrics-port", nginx.port,
+                                                                      "--metrics-address", "127.0.0.1"])
+    assert cicada.wait() == 1
+    assert "cicada: metrics port %d: Address already in use" % nginx.port in cicada.text()
+
+
 def test_single_form_and_fresh_identity(fake_master, locustfile, start_cicada):
     """Masters from 2.23 to 2.30 answer with one file. The worker that registers is another to the master than the one
     that asked."""

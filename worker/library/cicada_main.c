@@ -34,12 +34,9 @@ static int fail(const struct err *err, const char *log_file, int exit_code)
     return exit_code;
 }
 
-/* The exit status of what could not begin: a mistake of the user's, or of the machine's and the
- * master's. */
 static int fault(int rc)
 {
-    bool failed = rc == -ENOMEM || rc == -ETIMEDOUT || rc == -EREMOTEIO || rc == -EPROTO;
-    return failed ? EXIT_FAILED : EXIT_MISTAKE;
+    return rc == -ENOMEM ? EXIT_FAILED : EXIT_MISTAKE;
 }
 
 /* The libraries that are loaded, not those that it was built with. */
@@ -159,6 +156,15 @@ static int load(const struct options *o, const struct cicada_test *test, int sig
     return rc < 0 ? rc : load_setup_plan(o, test, signal_fd, ret, err);
 }
 
+/* Nothing was begun, and why is told. With a file, errnos are of reading what the user named; with
+ * a master, they are of the network. */
+static int refuse(const struct options *o, const struct err *err, int rc)
+{
+    if (rc == -ECANCELED) /* a signal, while the master was waited for */
+        return EXIT_DONE;
+    return fail(err, o->log_file, o->from_master && rc != -EINVAL ? EXIT_FAILED : fault(rc));
+}
+
 static int run(const struct options *o, const struct cicada_test *test)
 {
     struct err err = {0};
@@ -177,7 +183,7 @@ static int run(const struct options *o, const struct cicada_test *test)
         exit_code = fail(&err, o->log_file, EXIT_FAILED);
     } else if ((rc = load(o, test, signal_fd, &scrape, &plan, &err)) < 0 ||
                (rc = report_setup(o, &setup, &err)) < 0) {
-        exit_code = rc == -ECANCELED ? EXIT_DONE : fail(&err, o->log_file, fault(rc));
+        exit_code = refuse(o, &err, rc);
     } else {
         setup.settings.background.test_name = o->test_name;
         setup.settings.background.tag = o->tag;
