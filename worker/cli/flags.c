@@ -137,6 +137,13 @@ const struct flag flag_table[] = {
      "Who speaks HTTP: 'fast' is our own HTTP/1.1, 'curl' is libcurl, 'auto' takes fast where it "
      "can. Default: auto.",
      FLAG_TEXT, FIELD(engine), .group = FLAG_GROUP_LOAD},
+    {"--http2", NULL, "CICADA_HTTP2", NULL,
+     "Speak HTTP/2, with TLS and without, by the engine 'curl'.", FLAG_SWITCH, FIELD(http2),
+     .group = FLAG_GROUP_LOAD},
+    {"--proxy", NULL, "CICADA_PROXY", "URL",
+     "Send all requests through an HTTP or SOCKS proxy, as http://user:password@host:3128 or "
+     "socks5://host:1080, by the engine 'curl'.",
+     FLAG_TEXT, FIELD(proxy), .group = FLAG_GROUP_LOAD},
 
     {"--source-address", NULL, "CICADA_SOURCE_ADDRESS", "ADDRESS",
      "Local IPv4 or IPv6 address to connect from. Given several times, they take turns.",

@@ -68,6 +68,8 @@ struct engine_options load_setup_engine(const struct options *o)
 {
     return (struct engine_options){
         .http = http_engine(o),
+        .http2 = o->http2,
+        .proxy = o->proxy ? str_of(o->proxy) : (struct str){NULL, 0},
         .shards = (unsigned)o->threads,
         .sources = o->source_addresses.items,
         .source_count = o->source_addresses.count,

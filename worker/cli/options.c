@@ -9,6 +9,7 @@
 #include "worker/cli/config.h"
 #include "worker/cli/flags.h"
 #include "worker/report/leader.h"
+#include "worker/scenario/url.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>
@@ -671,6 +672,16 @@ static int check_addresses(struct parse *p)
     return 0;
 }
 
+/* The URL itself is not shown: it may hold a password. */
+static int check_proxy(struct parse *p)
+{
+    struct url parts;
+    struct err why = {0};
+    if (p->o->proxy && url_parse_proxy(str_of(p->o->proxy), &parts, &why) < 0)
+        return err_set(p->err, -EINVAL, "--proxy: the URL %s", why.text);
+    return 0;
+}
+
 /* Without -f the first user class is no class but the scenario. */
 static void name_scenario(struct parse *p)
 {
@@ -701,6 +712,9 @@ static int check(struct parse *p)
         strcmp(o->engine, "curl") != 0)
         return err_set(p->err, -EINVAL, "--engine: must be auto, fast or curl, not '%s'",
                        o->engine);
+    rc = check_proxy(p);
+    if (rc < 0)
+        return rc;
     if (o->threads == 0 && o->processes > 0)
         o->threads = o->processes;
     if (o->csv_full_history && !o->csv_prefix && !o->worker && !o->calibrate)

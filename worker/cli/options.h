@@ -88,6 +88,8 @@ struct options {
     const char *metrics_address;  /* NULL: all */
     const char *metrics_push_url; /* NULL: nothing is pushed */
     const char *engine;           /* "auto", "fast" or "curl" */
+    bool http2;
+    const char *proxy; /* NULL: the scenario's; may hold a password */
 
     const char *report; /* "auto", "always" or "never" */
     bool cluster_facts; /* asked for; neither: where there are credentials */

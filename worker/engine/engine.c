@@ -121,11 +121,34 @@ static int bind(struct engine *e, const char *host, struct binding **ret, struct
     return binding_new(e->plan, e->ops, str_of(host), &inputs, ret, err);
 }
 
-/* The command line counts more than the scenario. */
-static bool wants_curl(const struct plan *plan, const struct engine_options *options)
+/* What is asked for that only curl has; NULL: nothing. */
+static const char *curls_own(const struct plan *plan, const struct engine_options *options)
 {
-    return options->http == ENGINE_HTTP_CURL ||
-           (options->http == ENGINE_HTTP_AUTO && plan->engine == PLAN_ENGINE_CURL);
+    bool http2 = options->http2, proxy = options->proxy.ptr;
+    for (size_t i = 0; i < plan->class_count; i++) {
+        http2 = http2 || plan->classes[i].http2;
+        proxy = proxy || plan->classes[i].proxy.ptr;
+    }
+    return http2 ? "HTTP/2" : proxy ? "proxies" : NULL;
+}
+
+/* The command line counts more than the scenario. */
+static int choose_http(struct engine *e, const struct engine_options *options, struct err *err)
+{
+    static const enum engine_http plans[] = {[PLAN_ENGINE_AUTO] = ENGINE_HTTP_AUTO,
+                                             [PLAN_ENGINE_FAST] = ENGINE_HTTP_FAST,
+                                             [PLAN_ENGINE_CURL] = ENGINE_HTTP_CURL};
+    enum engine_http wanted = options->http;
+    const char *need = curls_own(e->plan, options);
+    if (wanted == ENGINE_HTTP_AUTO)
+        wanted = plans[e->plan->engine];
+    if (wanted == ENGINE_HTTP_FAST && need)
+        return err_set(err, -EINVAL,
+                       "%.*s: the engine 'fast' has no %s: leave the engine to 'auto', or take "
+                       "'curl'",
+                       STR_ARG(e->plan->source), need);
+    e->ops = wanted == ENGINE_HTTP_CURL || need ? &http_curl_ops : &http_fast_ops;
+    return 0;
 }
 
 /* So that a certificate that OpenSSL cannot use is a mistake, and not a failure of each request. */
@@ -152,14 +175,15 @@ int engine_new(const struct plan *plan, const struct engine_options *options, st
     e->idle = true;
     e->trace_rows = ENGINE_TRACE_ROWS;
     buf_init(&e->traces, ENGINE_TRACE_BYTES);
-    e->ops = wants_curl(plan, options) ? &http_curl_ops : &http_fast_ops;
     e->shard_count = options->shards ? options->shards : cpus_usable();
     if (e->shard_count > ENGINE_MAX_SHARDS)
         e->shard_count = ENGINE_MAX_SHARDS;
     atomic_init(&e->tasks_left,
                 options->task_limit < LLONG_MAX ? (long long)options->task_limit : LLONG_MAX);
     e->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int rc = e->wake_fd < 0 ? -errno : check_certificates(plan, err);
+    int rc = e->wake_fd < 0 ? -errno : choose_http(e, options, err);
+    if (rc == 0)
+        rc = check_certificates(plan, err);
     if (rc == 0)
         rc = alloc_tables(e);
     if (rc == 0)

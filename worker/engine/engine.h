@@ -23,7 +23,10 @@ struct engine;
 enum engine_http { ENGINE_HTTP_AUTO, ENGINE_HTTP_FAST, ENGINE_HTTP_CURL };
 
 struct engine_options {
-    enum engine_http http;      /* auto: fast, which does all that scenarios can ask for */
+    enum engine_http http;      /* auto: fast, unless HTTP/2 or a proxy is asked for */
+    bool http2;                 /* for all classes, whatever the plan says */
+    struct str proxy;           /* the same, with a NUL behind it; ptr NULL: the plan's. It must
+                                 * outlive the engine; it may hold a password */
     unsigned shards;            /* 0: the CPUs that this process may use (affinity, cgroup quota) */
     struct stats_limits limits; /* of each shard's sets */
     uint64_t seed;              /* of all random choices; 0: from the system */
@@ -36,7 +39,8 @@ struct engine_options {
 };
 
 /* Start the shards, without users. The plan must outlive the engine.
- * 0, -ENOMEM, -EAGAIN (threads), -EMFILE. */
+ * 0, -ENOMEM, -EAGAIN (threads), -EMFILE; -EINVAL: a certificate that cannot be used, or something
+ * is asked for that the wanted HTTP engine has not; err says which. */
 MUST_USE int engine_new(const struct plan *plan, const struct engine_options *options,
                         struct engine **ret, struct err *err);
 /* Cut what is left, end the threads, free. Samples not yet taken are lost: take them first. */

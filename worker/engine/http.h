@@ -29,6 +29,9 @@ enum http_failure {
     HTTP_FAILURE_TIMEOUT,
     HTTP_FAILURE_MALFORMED,
     HTTP_FAILURE_HEADERS_TOO_LARGE,
+    HTTP_FAILURE_NO_HTTP2,
+    HTTP_FAILURE_STREAM,
+    HTTP_FAILURE_PROXY,
     HTTP_FAILURE_TOO_MANY_REDIRECTS,
     HTTP_FAILURE_BAD_REDIRECT,
     HTTP_FAILURE_NO_DESCRIPTORS,
@@ -100,6 +103,8 @@ struct http_engine_setup {
     bool phases;               /* measure the phases of each request */
     const struct str *sources; /* local addresses to connect from, in turn; NUL-terminated */
     size_t source_count;       /* 0: the kernel chooses */
+    bool http2;                /* whatever the classes say; only for the curl engine, as the next */
+    struct str proxy;          /* before the classes' own; ptr NULL: theirs. NUL-terminated */
     struct http_counters *counters;
     struct http_keeper *keeper; /* the shard's, for what is wanted of responses */
     http_done_fn *done;
@@ -124,8 +129,8 @@ struct http_ops {
     /* Make the unchanging parts of a call ready (call->prepared); any thread. 0, -ENOMEM. */
     int (*prepare)(struct http_call *call);
     void (*unprepare)(struct http_call *call);
-    /* For a user of a class, which says how TLS is to be; it outlives the client. NULL: no memory.
-     */
+    /* For a user of a class, which says how TLS, HTTP version and proxy are to be; it outlives the
+     * client. NULL: no memory. */
     struct http_client *(*client_new)(struct http_engine *engine, void *owner,
                                       const struct plan_class *class);
     /* A request that is under way is cut, without a callback. */

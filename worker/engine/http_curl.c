@@ -9,6 +9,10 @@
  * each request. (A multi handle a user separates them too, but costs 50 KiB and three descriptors
  * each.)
  *
+ * HTTP/2 is the same to us: curl makes of its frames the lines that we read, which differ in their
+ * first word only, and each user has its connection and at most one stream on it. A server that
+ * does not speak it is not measured over HTTP/1.1 instead: each request is a failure.
+ *
  * A socket stays in the epoll set when curl lets go of it between two requests: the next one mostly
  * wants it again, which saves two system calls a request. */
 #include "worker/engine/http.h"
@@ -46,6 +50,8 @@ struct http_engine {
     struct timer timer;
     bool kick; /* curl wants to be called at once */
     struct sources sources;
+    bool heard_h2c;               /* some server spoke HTTP/2 without TLS */
+    bool layers_twice;            /* a fault of older libcurls, see version_of */
     struct curl_socket **sockets; /* by descriptor */
     size_t socket_count;
 };
@@ -59,6 +65,11 @@ struct http_client {
     uint64_t begun_us;
     struct timer first_byte; /* curl has no such limit of its own */
     const struct plan_class *class;
+    bool http2;              /* is asked for */
+    long version;            /* CURLOPT_HTTP_VERSION */
+    bool h2c_begun;          /* there may be a connection for HTTP/2 without TLS */
+    bool reuses;             /* the request must go over one that stands, */
+    bool anew;               /* and as there is none it is to be begun once more */
     bool has_cookies;        /* CURLOPT_COOKIE is set */
     struct curl_slist added; /* the call's, before its other headers */
     bool busy;
@@ -263,14 +274,37 @@ static enum http_failure transfer_failure(const struct http_client *c)
     return HTTP_FAILURE_RESET;
 }
 
+/* Did the proxy answer, and not open the tunnel? */
+static bool refused_by_proxy(CURL *easy)
+{
+    long status = 0;
+    (void)curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &status); /* 0: there was no tunnel */
+    return status >= 300;
+}
+
+/* Curl keeps what a server of HTTP/1.1 said to the beginning of an HTTP/2 connection to itself. A
+ * connection that ends then is taken for that, unless HTTP/2 was ever heard in this way. */
+static bool hears_no_http2(const struct http_client *c, CURLcode code)
+{
+    return c->sent && c->version == CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE && !c->engine->heard_h2c &&
+           (code == CURLE_GOT_NOTHING || code == CURLE_HTTP2 || code == CURLE_SEND_ERROR ||
+            code == CURLE_RECV_ERROR);
+}
+
 static enum http_failure failure_of(const struct http_client *c, CURLcode code)
 {
+    if (!c->sent && refused_by_proxy(c->easy))
+        return HTTP_FAILURE_PROXY;
+    if (hears_no_http2(c, code))
+        return HTTP_FAILURE_NO_HTTP2;
     switch (code) {
     case CURLE_OK: /* for curl; the reader is still waiting for more */
     case CURLE_GOT_NOTHING:
     case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2: /* a GOAWAY that came across the request, or frames that made no sense */
         return HTTP_FAILURE_CLOSED;
     case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_URL_MALFORMAT: /* a redirect's; its host is no name for curl */
         return HTTP_FAILURE_NAME;
     case CURLE_COULDNT_CONNECT:
@@ -285,9 +319,12 @@ static enum http_failure failure_of(const struct http_client *c, CURLcode code)
     case CURLE_SEND_ERROR:
     case CURLE_RECV_ERROR:
         return transfer_failure(c);
+    case CURLE_PROXY: /* SOCKS */
+        return HTTP_FAILURE_PROXY;
+    case CURLE_HTTP2_STREAM:
+        return HTTP_FAILURE_STREAM;
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_HTTP2:
     case CURLE_BAD_CONTENT_ENCODING:
         return HTTP_FAILURE_MALFORMED;
     case CURLE_OUT_OF_MEMORY:
@@ -336,8 +373,26 @@ static void read_phases(CURL *easy, uint64_t phases_us[static STATS_PHASE_COUNT]
     }
 }
 
+static CURLcode set_version(struct http_client *c, long version);
+
+/* The request found no connection to go over: let it open one. */
+static bool begin_anew(struct http_client *c)
+{
+    (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
+    c->anew = false;
+    c->error[0] = '\0';
+    http_parser_begin(&c->parser, c->no_body);
+    return set_version(c, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) == CURLE_OK &&
+           curl_multi_add_handle(c->engine->multi, c->easy) == CURLM_OK;
+}
+
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
+    if (c->anew && code != CURLE_OPERATION_TIMEDOUT) {
+        if (begin_anew(c))
+            return;
+        code = CURLE_OUT_OF_MEMORY;
+    }
     long opened = 0;
     struct http_result result = {
         .failure = verdict(c, code),
@@ -507,6 +562,30 @@ static long whole_ms(uint64_t us)
     return (long)((us + 999) / 1000);
 }
 
+/* Without TLS there is no asking: then a server is taken at our word that it speaks HTTP/2. But
+ * before 8.0, curl puts a second layer of HTTP/2 on a connection that stands when it is told so
+ * again, and the request fails. There CURL_HTTP_VERSION_2_0 is right; on a new connection that
+ * would be HTTP/1.1 with an Upgrade, so we let it open none. */
+static long version_of(const struct http_client *c, const struct http_call *call)
+{
+    if (!c->http2)
+        return CURL_HTTP_VERSION_1_1;
+    if (str_starts_nocase(call->url, STR("https:")))
+        return CURL_HTTP_VERSION_2TLS;
+    return c->engine->layers_twice && c->h2c_begun ? CURL_HTTP_VERSION_2_0
+                                                   : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+}
+
+static CURLcode set_version(struct http_client *c, long version)
+{
+    c->reuses = version == CURL_HTTP_VERSION_2_0;
+    c->h2c_begun |= version == CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+    if (version == c->version)
+        return CURLE_OK;
+    c->version = version;
+    return curl_easy_setopt(c->easy, CURLOPT_HTTP_VERSION, version);
+}
+
 static CURLcode set_call(CURL *easy, const struct http_call *call, struct curl_slist *headers)
 {
     /* back to a plain GET first */
@@ -579,6 +658,8 @@ static CURLcode set_request(struct http_client *c, const struct http_call *call,
         c->forbids_reuse = false;
         rc = curl_easy_setopt(c->easy, CURLOPT_FORBID_REUSE, 0L);
     }
+    if (rc == CURLE_OK)
+        rc = set_version(c, version_of(c, call));
     return rc == CURLE_OK ? set_cookies(c, cookies) : rc;
 }
 
@@ -587,7 +668,7 @@ static enum http_failure begin(struct http_client *c, const struct http_call *ca
 {
     if (set_request(c, call, cookies) != CURLE_OK)
         return HTTP_FAILURE_MEMORY;
-    c->sent = false;
+    c->sent = c->anew = false;
     c->failure = c->not_sent = HTTP_FAILURE_NONE;
     c->error[0] = '\0';
     http_response_begin(&c->response, call, &c->engine->setup);
@@ -629,6 +710,10 @@ static curl_socket_t on_open_socket(void *client, curlsocktype purpose, struct c
     if (c->sent && !http_method_idempotent(c->call->method)) {
         c->resends++;
         c->not_sent = c->error[0] ? transfer_failure(c) : HTTP_FAILURE_CLOSED;
+        return CURL_SOCKET_BAD;
+    }
+    if (c->reuses) {
+        c->anew = true;
         return CURL_SOCKET_BAD;
     }
     int fd = open_socket(c->engine, to);
@@ -681,13 +766,31 @@ static bool take(struct http_client *c, struct str bytes)
     }
 }
 
+/* The first word of an HTTP/2 head, which is curl's: "HTTP/2 200 ". The reader knows HTTP/1.1 only;
+ * whose head it is when HTTP/2 was asked for shows that the server chose otherwise. */
+static bool take_version(struct http_client *c, struct str *bytes)
+{
+    static const struct str version = {"HTTP/2", 6};
+    if (!c->http2 || !http_parser_at_head(&c->parser))
+        return true;
+    if (!str_starts(*bytes, version)) {
+        c->failure = HTTP_FAILURE_NO_HTTP2;
+        return false;
+    }
+    if (c->version != CURL_HTTP_VERSION_2TLS)
+        c->engine->heard_h2c = true;
+    *bytes = str_sub(*bytes, version.len, bytes->len);
+    return take(c, STR("HTTP/1.1"));
+}
+
 /* A line of the head, or a piece of the body. A head comes here rather than to a HEADERFUNCTION
  * because that would be called too late: before 8.1, curl joins a folded line to the line before,
  * and for the first one that is a line of the response before, freed long ago. */
 static size_t on_bytes(char *bytes, size_t one, size_t n, void *client)
 {
     struct http_client *c = client;
-    bool goes_on = take(c, (struct str){bytes, one * n});
+    struct str rest = {bytes, one * n};
+    bool goes_on = take_version(c, &rest) && take(c, rest);
     http_response_settle(&c->response); /* the bytes are curl's */
     return goes_on ? one * n : 0;
 }
@@ -696,6 +799,9 @@ static CURLcode set_client(struct http_client *c)
 {
     CURL *easy = c->easy;
     CURLcode rc = CURLE_OK;
+    struct str proxy = c->engine->setup.proxy;
+    if (!proxy.ptr)
+        proxy = c->class->proxy;
 #define SET(option, value)                                                                         \
     if (rc == CURLE_OK)                                                                            \
     rc = curl_easy_setopt(easy, option, value)
@@ -714,18 +820,26 @@ static CURLcode set_client(struct http_client *c)
     SET(CURLOPT_CLOSESOCKETDATA, (void *)c->engine);
     SET(CURLOPT_NOSIGNAL, 1L);
     SET(CURLOPT_QUICK_EXIT, 1L); /* else ending a request waits for its look-up, loop and all */
-    SET(CURLOPT_PROXY, "");      /* as Locust's clients, which do not follow the environment */
+    SET(CURLOPT_PROXY, proxy.ptr ? proxy.ptr : ""); /* as Locust's clients, none of the */
+    SET(CURLOPT_NOPROXY, "");                       /* environment's */
+    SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    if (c->http2) /* a proxy that passes requests on would have them in HTTP/1.1 */
+        SET(CURLOPT_HTTPPROXYTUNNEL, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
-    SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    SET(CURLOPT_HTTP_VERSION, c->version = CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     SET(CURLOPT_MAXAGE_CONN, 3600L);
     SET(CURLOPT_HTTP09_ALLOWED, 0L);
     const char *ca_file = secure_getenv("SSL_CERT_FILE"); /* as OpenSSL does in the fast engine */
-    if (ca_file)
+    if (ca_file) {
         SET(CURLOPT_CAINFO, ca_file);
+        SET(CURLOPT_PROXY_CAINFO, ca_file);
+    }
     if (c->class->insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);
+        SET(CURLOPT_PROXY_SSL_VERIFYPEER, 0L);
+        SET(CURLOPT_PROXY_SSL_VERIFYHOST, 0L);
     }
     const struct str pem = c->class->client_certificate;
     const struct curl_blob blob = {(char *)(uintptr_t)pem.ptr, pem.len, CURL_BLOB_NOCOPY};
@@ -762,6 +876,7 @@ static struct http_client *client_new(struct http_engine *e, void *owner,
     c->engine = e;
     c->owner = owner;
     c->class = class;
+    c->http2 = e->setup.http2 || class->http2;
     c->first_byte.fire = first_byte_late;
     http_parser_init(&c->parser);
     c->easy = curl_easy_init();
@@ -801,6 +916,7 @@ static int engine_open(const struct http_engine_setup *setup, struct http_engine
         engine_close(e);
         return rc;
     }
+    e->layers_twice = curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
     e->multi = curl_multi_init();
     if (!e->multi || curl_multi_setopt(e->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
         curl_multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e) != CURLM_OK ||

@@ -47,6 +47,11 @@ bool http_parser_untouched(const struct http_parser *p)
     return p->state == STATE_HEAD && p->head_bytes == 0 && p->held.len == 0;
 }
 
+bool http_parser_at_head(const struct http_parser *p)
+{
+    return p->state == STATE_HEAD && p->held.len == 0;
+}
+
 bool http_parser_complete(const struct http_parser *p)
 {
     return p->state == STATE_DONE;

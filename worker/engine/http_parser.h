@@ -103,6 +103,9 @@ bool http_parser_complete(const struct http_parser *p);
 /* True when nothing of a response has been seen since http_parser_begin. */
 bool http_parser_untouched(const struct http_parser *p);
 
+/* True when the next byte begins a head: the first one, or the one behind an interim response. */
+bool http_parser_at_head(const struct http_parser *p);
+
 /* Walk the head: start with *rest = p->head; gives one header a call (folded lines are given as the
  * first line only). False at the end. */
 bool http_parser_header(struct str *rest, struct str *ret_name, struct str *ret_value);

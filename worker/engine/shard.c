@@ -366,6 +366,8 @@ static int open_loop(struct shard *s, const struct engine_options *options)
         .phases = options->phases,
         .sources = options->sources,
         .source_count = options->source_count,
+        .http2 = options->http2,
+        .proxy = options->proxy,
         .counters = &s->http_counters,
         .keeper = &s->keeper,
         .done = user_request_done,

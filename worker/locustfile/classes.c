@@ -134,6 +134,11 @@ static void write_class(struct script *s, const struct plan *plan, const struct 
         script_string(s, class->client_certificate);
         script_put(s, "\n");
     }
+    if (class->proxy.ptr) {
+        script_put(s, "    proxy = ");
+        script_string(s, class->proxy);
+        script_put(s, "\n");
+    }
     if (class->sequential)
         script_put(s, "    order = \"sequential\"\n");
     write_event(s, plan, &class->on_start, "on_start");

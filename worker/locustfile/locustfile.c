@@ -245,6 +245,19 @@ static void warn_of_patterns(struct maker *m)
     }
 }
 
+static void warn_of_transport(struct maker *m)
+{
+    bool http2 = false, socks = false;
+    for (size_t c = 0; c < m->plan->class_count; c++) {
+        http2 |= m->plan->classes[c].http2;
+        socks |= str_starts_nocase(m->plan->classes[c].proxy, STR("socks"));
+    }
+    if (http2)
+        fall_short(m, "http2: Python workers speak HTTP/1.1");
+    if (socks)
+        fall_short(m, "proxy: Python workers need the library PySocks for SOCKS");
+}
+
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
@@ -271,6 +284,7 @@ static int write_own_part(struct maker *m)
     buf_init(&classes, TAKEN_BYTES);
     write_imports(s, m->plan);
     warn_of_patterns(m);
+    warn_of_transport(m);
     write_variables(s, m->plan);
     write_feeds(s, m->plan);
     classes_write(s, m->plan, &classes);

@@ -488,6 +488,7 @@ ERROR_WORDS = [
      "connection closed before the response was complete"),
     ((http.client.HTTPException, urllib3.exceptions.DecodeError, urllib3.exceptions.InvalidHeader),
      "malformed response"),
+    (requests.exceptions.ProxyError, "refused by the proxy"),
 ]
 
 
@@ -504,8 +505,9 @@ def causes_of(error):
 
 def connections_of(session, url):
     """How many were opened so far."""
-    pools = session.get_adapter(url).poolmanager.pools
-    return sum(pools[key].num_connections for key in pools.keys())
+    adapter = session.get_adapter(url)
+    managers = [adapter.poolmanager, *adapter.proxy_manager.values()]
+    return sum(one.pools[key].num_connections for one in managers for key in one.pools.keys())
 
 
 def words_of(error):
@@ -622,6 +624,7 @@ class ScenarioUser(HttpUser):
     wait_time = constant(0)
     insecure = False  # certificates are not verified
     client_certificate = None  # PEM, with its private key
+    proxy = None  # its URL
     order = "random"  # or "sequential": one task after the other
     own_host = None  # a host with variables
 
@@ -941,7 +944,8 @@ class ScenarioUser(HttpUser):
         SEND.rebuild_auth(self.client, prepared, response)
 
     def whole(self, prepared, limits, redirects):
-        response = SEND.send(self.client, prepared, stream=True, allow_redirects=redirects, proxies={},
+        proxies = {"http": self.proxy, "https": self.proxy} if self.proxy else {}
+        response = SEND.send(self.client, prepared, stream=True, allow_redirects=redirects, proxies=proxies,
                              timeout=(limits.get("connect"), limits.get("first_byte")))
         response.content  # read to its end
         return response

@@ -36,16 +36,29 @@ static int add_count(struct buf *out, size_t n, const char *one, const char *man
     return buf_printf(out, "%zu %s", n, n == 1 ? one : many);
 }
 
+static int add_url(struct buf *out, const char *before, struct str url, struct str userinfo)
+{
+    int rc = add_c(out, before);
+    if (rc == 0 && userinfo.ptr) {
+        const char *behind = userinfo.ptr + userinfo.len;
+        rc = buf_printf(out, "%.*s://…", STR_ARG(str_sub(url, 0, str_find(url, ':'))));
+        url = (struct str){behind, (size_t)(url.ptr + url.len - behind)};
+    }
+    return rc ? rc : buf_add(out, url);
+}
+
 static int add_host(struct buf *out, const char *before, struct str host)
 {
-    struct url u;
-    int rc = add_c(out, before);
-    if (rc == 0 && url_parse(host, &u, NULL) == 0 && u.userinfo.ptr) {
-        const char *behind = u.userinfo.ptr + u.userinfo.len;
-        rc = buf_printf(out, "http%s://…", u.tls ? "s" : "");
-        host = (struct str){behind, (size_t)(host.ptr + host.len - behind)};
-    }
-    return rc ? rc : buf_add(out, host);
+    struct url parts;
+    bool absolute = url_parse(host, &parts, NULL) == 0;
+    return add_url(out, before, host, absolute ? parts.userinfo : (struct str){NULL, 0});
+}
+
+static int add_proxy(struct buf *out, struct str proxy)
+{
+    struct url parts;
+    int rc = url_parse_proxy(proxy, &parts, NULL); /* as the loader did */
+    return rc ? rc : add_url(out, ", proxy ", proxy, parts.userinfo);
 }
 
 /* --- a request --- */
@@ -298,6 +311,10 @@ static int add_class(struct buf *out, const struct plan *p, const struct plan_cl
         rc = add_c(out, ", insecure");
     if (rc == 0 && class->client_certificate.ptr)
         rc = add_c(out, ", client certificate");
+    if (rc == 0 && class->http2)
+        rc = add_c(out, ", HTTP/2");
+    if (rc == 0 && class->proxy.ptr)
+        rc = add_proxy(out, class->proxy);
     if (rc == 0 && class->task_count == 0)
         rc = add_c(out, ", no task left after --tags and --exclude-tags");
     if (rc == 0)

@@ -290,6 +290,7 @@ static int read_fixed_count(struct loader *l, const struct node *n, void *target
 }
 
 #define CERTIFICATE_ALSO "cert certificate client_cert"
+#define HTTP2_ALSO       "http_version h2 h2c"
 
 /* A PEM file, as far as can be told without OpenSSL: whether certificate and key fit is told when
  * the engine takes them. */
@@ -319,6 +320,16 @@ static int read_class_insecure(struct loader *l, const struct node *n, void *tar
 static int read_class_client_certificate(struct loader *l, const struct node *n, void *target)
 {
     return read_client_certificate(l, n, &((struct class_draft *)target)->class);
+}
+
+static int read_class_http2(struct loader *l, const struct node *n, void *target)
+{
+    return load_bool(l, n, &((struct class_draft *)target)->class.http2);
+}
+
+static int read_class_proxy(struct loader *l, const struct node *n, void *target)
+{
+    return load_proxy(l, n, &((struct class_draft *)target)->class.proxy);
 }
 
 static int read_class_wait(struct loader *l, const struct node *n, void *target)
@@ -367,6 +378,8 @@ static const struct load_key class_keys[] = {
     {.name = "host", .read = read_class_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_class_insecure, .also = "verify"},
     {.name = "client_certificate", .read = read_class_client_certificate, .also = CERTIFICATE_ALSO},
+    {.name = "http2", .read = read_class_http2, .also = HTTP2_ALSO},
+    {.name = "proxy", .read = read_class_proxy, .also = "proxies"},
     {.name = "wait_time", .read = read_class_wait, .also = "wait think_time sleep"},
     {.name = "order", .read = read_order, .also = "sequential"},
     {.name = "on_start", .read = read_on_start, .also = "setup before start"},
@@ -397,6 +410,7 @@ static int load_class(struct loader *l, const struct node *n, const struct plan_
 struct scenario_draft {
     struct plan_class defaults; /* of every class */
     enum plan_engine engine;
+    const struct node *engine_node;
     struct str host;
     struct plan_text host_text;
     const struct node *users, *tasks;
@@ -427,6 +441,16 @@ static int read_default_client_certificate(struct loader *l, const struct node *
     return read_client_certificate(l, n, &((struct scenario_draft *)target)->defaults);
 }
 
+static int read_default_http2(struct loader *l, const struct node *n, void *target)
+{
+    return load_bool(l, n, &((struct scenario_draft *)target)->defaults.http2);
+}
+
+static int read_default_proxy(struct loader *l, const struct node *n, void *target)
+{
+    return load_proxy(l, n, &((struct scenario_draft *)target)->defaults.proxy);
+}
+
 static int read_engine(struct loader *l, const struct node *n, void *target)
 {
     static const char *const words[] = {"auto", "fast", "curl"};
@@ -436,6 +460,7 @@ static int read_engine(struct loader *l, const struct node *n, void *target)
     int rc = load_word(l, n, words, sizeof words / sizeof *words, &word);
     if (rc == 0)
         ((struct scenario_draft *)target)->engine = engines[word];
+    ((struct scenario_draft *)target)->engine_node = n;
     return rc;
 }
 
@@ -514,6 +539,8 @@ static const struct load_key scenario_keys[] = {
     {.name = "client_certificate",
      .read = read_default_client_certificate,
      .also = CERTIFICATE_ALSO},
+    {.name = "http2", .read = read_default_http2, .also = HTTP2_ALSO},
+    {.name = "proxy", .read = read_default_proxy, .also = "proxies"},
     {.name = "engine", .read = read_engine},
     {.name = "wait_time", .read = read_default_wait, .also = "wait think_time sleep"},
     {.name = "users", .read = read_users, .also = "user_classes classes user scenarios"},
@@ -599,6 +626,17 @@ static int check_some_task(struct loader *l, const struct node *root, const stru
     return 0;
 }
 
+static int check_engine(struct loader *l, const struct scenario_draft *d, const struct plan *p)
+{
+    for (size_t i = 0; d->engine == PLAN_ENGINE_FAST && i < p->class_count; i++) {
+        if (p->classes[i].http2 || p->classes[i].proxy.ptr)
+            return load_fail(l, d->engine_node,
+                             "\"fast\" has no %s: leave it out, or take \"curl\"",
+                             p->classes[i].http2 ? "HTTP/2" : "proxies");
+    }
+    return 0;
+}
+
 static int load_root(struct loader *l, const struct node *root, struct plan *p)
 {
     struct scenario_draft d = {.defaults = {.weight = 1}};
@@ -609,6 +647,8 @@ static int load_root(struct loader *l, const struct node *root, struct plan *p)
         rc = load_classes(l, root, &d, p);
     if (rc == 0)
         rc = check_some_task(l, root, p);
+    if (rc == 0)
+        rc = load_tolerate(l, check_engine(l, &d, p));
     if (rc == 0)
         rc = load_shape(l, &d.shape, p);
     if (rc == 0)

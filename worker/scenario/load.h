@@ -113,6 +113,8 @@ MUST_USE int load_word(struct loader *l, const struct node *n, const char *const
  * pieces then, and *ret is NULL. */
 MUST_USE int load_host(struct loader *l, const struct node *n, struct str *ret,
                        struct plan_text *ret_text);
+/* A proxy's URL; it is never shown, as it may hold a password. */
+MUST_USE int load_proxy(struct loader *l, const struct node *n, struct str *ret);
 /* A file beside the scenario, whole, in the plan's memory. */
 MUST_USE int load_file(struct loader *l, const struct node *n, struct str *ret);
 

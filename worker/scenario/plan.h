@@ -350,6 +350,8 @@ struct plan_class {
     struct plan_wait wait;
     bool insecure;                 /* TLS certificates are not verified */
     struct str client_certificate; /* PEM, its private key too; ptr NULL: none */
+    bool http2;                    /* by ALPN, or at once where there is no TLS */
+    struct str proxy;              /* a URL, maybe with a password; ptr NULL: none */
     struct plan_text host_text;    /* pieces only when the host has variables; host is NULL then */
     const struct plan_task *tasks; /* at least one task, unless --tags left none of this class */
     size_t task_count;             /* 0: its users exist and do nothing, as in Locust */

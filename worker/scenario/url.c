@@ -165,7 +165,7 @@ static int parse_authority(struct str text, struct url *u, struct err *err)
     return rc < 0 ? rc : parse_port(str_sub(text, end + 1, text.len), u, err);
 }
 
-int url_parse(struct str text, struct url *ret, struct err *err)
+static int check_characters(struct str text, struct err *err)
 {
     if (text.len == 0)
         return err_set(err, -EINVAL, "is empty");
@@ -178,13 +178,21 @@ int url_parse(struct str text, struct url *ret, struct err *err)
                                       : "a control character",
                            i + 1);
     }
+    return 0;
+}
+
+int url_parse(struct str text, struct url *ret, struct err *err)
+{
+    int rc = check_characters(text, err);
+    if (rc < 0)
+        return rc;
     size_t scheme = scheme_length(text);
     if (scheme == 0)
         return no_scheme(text, err);
     struct url u = {.tls = scheme == sizeof "https://" - 1};
     struct str rest = str_sub(text, scheme, str_find(text, '#'));
     size_t slash = find_any(rest, "/?");
-    int rc = parse_authority(str_sub(rest, 0, slash), &u, err);
+    rc = parse_authority(str_sub(rest, 0, slash), &u, err);
     if (rc < 0)
         return rc;
     rest = str_sub(rest, slash, rest.len);
@@ -202,6 +210,43 @@ int url_parse_host(struct str text, struct url *ret, struct err *err)
     if (rc == 0 && find_any(text, "?#") < text.len)
         return err_set(err, -EINVAL, "has a query or a fragment, which a host cannot have");
     return rc;
+}
+
+static bool is_proxy_scheme(struct str scheme)
+{
+    static const char *const known[] = {"http", "https", "socks4", "socks4a", "socks5", "socks5h"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (str_eq_nocase(scheme, str_of(known[i])))
+            return true;
+    }
+    return false;
+}
+
+/* Without a port curl would take 1080, which hardly anyone means. */
+int url_parse_proxy(struct str text, struct url *ret, struct err *err)
+{
+    struct url u = {0};
+    int rc = check_characters(text, err);
+    if (rc < 0)
+        return rc;
+    size_t scheme = str_find_str(text, STR("://"));
+    if (scheme == text.len || !is_proxy_scheme(str_sub(text, 0, scheme)))
+        return err_set(err, -EINVAL,
+                       "must begin with http://, https://, socks4://, socks4a://, socks5:// or "
+                       "socks5h://");
+    struct str rest = str_sub(text, scheme + 3, text.len);
+    size_t end = find_any(rest, "/?#");
+    rc = parse_authority(str_sub(rest, 0, end), &u, err);
+    if (rc < 0)
+        return rc;
+    if (end < rest.len && !str_eq(str_sub(rest, end, rest.len), STR("/")))
+        return err_set(err, -EINVAL,
+                       "has a path, a query or a fragment, which a proxy cannot have");
+    if (!u.port_given)
+        return err_set(err, -EINVAL, "has no port: write %.*s://host:port",
+                       STR_ARG(str_sub(text, 0, scheme)));
+    *ret = u;
+    return 0;
 }
 
 /* --- joined --- */

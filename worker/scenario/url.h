@@ -31,6 +31,10 @@ MUST_USE int url_parse(struct str text, struct url *ret, struct err *err);
  * has no query and no fragment. */
 MUST_USE int url_parse_host(struct str text, struct url *ret, struct err *err);
 
+/* A proxy's URL, as curl knows them: http, https, socks4, socks4a, socks5 or socks5h, with a port
+ * and nothing behind it. ret->tls is not set. */
+MUST_USE int url_parse_proxy(struct str text, struct url *ret, struct err *err);
+
 /* True for a URL with its own scheme and host. */
 bool url_is_absolute(struct str text);
 

@@ -153,6 +153,16 @@ int load_host(struct loader *l, const struct node *n, struct str *ret, struct pl
     return copy(l, n->text, ret);
 }
 
+int load_proxy(struct loader *l, const struct node *n, struct str *ret)
+{
+    struct url parts;
+    struct err why = {0};
+    int rc = need_string(l, n);
+    if (rc == 0 && url_parse_proxy(n->text, &parts, &why) < 0)
+        return load_fail(l, n, "the proxy %s", why.text);
+    return rc < 0 ? rc : copy(l, n->text, ret);
+}
+
 /* --- files --- */
 
 static int read_file(struct loader *l, struct str name, struct buf *ret, struct err *err)
