@@ -3,6 +3,7 @@ in namespaces of its own, where the kernel lets everybody make some."""
 import collections
 import http.server
 import json
+import select
 import subprocess
 import sys
 import threading
@@ -137,3 +138,35 @@ def test_a_source_address_of_another_machine_is_a_mistake(tmp_path):
     done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=RUN_S)
     assert done.returncode == 2
     assert done.stdout == "cicada: --source-address: this machine has no address 192.0.2.1\n"
+
+
+def test_the_server_is_first_to_close_when_it_said_so(tmp_path):
+    """Who closes first cannot use its port for a minute, and the worker needs its ports."""
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(b"ok")
+            gone, _, _ = select.select([self.connection], [], [], 0.2)
+            closed_by[self.path].append("worker" if gone else "server")
+
+        def log_message(self, *args):
+            pass
+
+    closed_by = collections.defaultdict(list)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    url = "http://127.0.0.1:%d" % server.server_address[1]
+    path = tmp_path / "scenario.json"
+    path.write_text(json.dumps({"tasks": [{"steps": [url + "/first", {"pause": 1}, url + "/second", url + "/third"]}]}))
+    try:
+        requests, failures, said = run(command("fast", 3, 3, str(path)))
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert (requests, failures) == (9, 0), said
+    assert closed_by["/first"] == ["server"] * 3

@@ -80,6 +80,8 @@ struct connection {
     bool large;         /* the last body was, and only counted */
     bool reused;        /* the request under way is not its first */
     bool retried;       /* ... and was sent anew after a kept-alive connection failed */
+    bool out_of_step;   /* what the server says belongs to no request */
+    bool left;          /* the server is to close it; no request goes that way */
     uint8_t tries_left; /* addresses to try, */
     uint8_t turn;       /* beginning with this one */
     size_t sent;        /* bytes of the request under way */
@@ -187,6 +189,7 @@ static void close_connection(struct connection *c)
     }
     c->fd = -1;
     c->interest = 0;
+    c->left = c->out_of_step = false;
     c->phase = PHASE_CLOSED;
 }
 
@@ -201,6 +204,8 @@ static void bury(struct connection *c)
 }
 
 /* --- the end of a request ------------------------------------------------------------------- */
+
+static ssize_t receive(struct connection *c, size_t size, enum http_failure *ret_failure);
 
 /* Tell the owner. It may begin the next request of this client, or free it: nothing of the client
  * or its connections may be touched afterwards. */
@@ -225,6 +230,17 @@ static void fail(struct connection *c, enum http_failure failure, uint64_t now_u
     finish(client, &result, now_us);
 }
 
+/* A connection that both sides know to be over is the server's to close, for who closes first
+ * cannot use the port for a minute. The client's next request does not wait for that. */
+static void leave(struct connection *c)
+{
+    enum http_failure failure;
+    http_response_settle(&c->client->response); /* the same buffer */
+    c->left = !c->out_of_step && receive(c, READ_BYTES, &failure) == 0;
+    if (!c->left)
+        close_connection(c);
+}
+
 static void succeed(struct connection *c)
 {
     struct http_client *client = c->client;
@@ -238,9 +254,9 @@ static void succeed(struct connection *c)
         .location = str_of(client->response.location),
     };
     c->phase = PHASE_IDLE;
-    if (!c->parser.keep_alive || client->request->close)
-        close_connection(c);
     uint64_t now_us = clock_mono_us();
+    if (!c->parser.keep_alive || c->out_of_step || client->request->close)
+        leave(c);
     result.phases_us = phases_of(client, now_us);
     finish(client, &result, now_us);
 }
@@ -617,8 +633,8 @@ static bool parse(struct connection *c, struct str input, bool full, uint64_t no
             fail(c, failure, now_us);
             return false;
         case HTTP_EVENT_DONE:
-            if (input.len > 0 || unsent(c).len > 0 || (c->parser.keep_alive && speaks_on(c, full)))
-                c->parser.keep_alive = false; /* out of step */
+            c->out_of_step |=
+                input.len > 0 || unsent(c).len > 0 || (c->parser.keep_alive && speaks_on(c, full));
             c->large = client->response.body_bytes >= LARGE_BODY_BYTES &&
                        http_response_only_counts(&client->response);
             succeed(c);
@@ -657,7 +673,7 @@ static ssize_t read_on(struct connection *c, struct str *ret_read, bool *ret_ful
     client->response.body_bytes += body;
     http_parser_skip(&c->parser, body);
     if ((uint64_t)n > body)
-        c->parser.keep_alive = false; /* out of step */
+        c->out_of_step = true;
     *ret_full = n == SKIP_BYTES;
     return n;
 }
@@ -880,6 +896,8 @@ static enum http_failure begin(struct http_client *client, const struct http_cal
         c = new_connection(client, &request->origin);
     if (!c)
         return HTTP_FAILURE_MEMORY;
+    if (c->left)
+        close_connection(c);
     client->request = request;
     set_limits(client, &call->timeouts, now_us);
     http_response_begin(&client->response, call, &client->engine->setup);
