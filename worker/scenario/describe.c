@@ -392,6 +392,17 @@ static int add_summary(struct buf *out, const struct plan *p)
     return rc ? rc : add_count(out, p->entry_count, "stats entry\n", "stats entries\n");
 }
 
+static bool lacks_host(const struct plan *p)
+{
+    if (p->host.ptr)
+        return false;
+    for (size_t i = 0; i < p->class_count; i++) {
+        if (!p->classes[i].host.ptr && !p->classes[i].host_text.piece_count)
+            return true;
+    }
+    return false;
+}
+
 int plan_describe(const struct plan *p, struct buf *out)
 {
     uint64_t weight_sum = 0;
@@ -403,7 +414,7 @@ int plan_describe(const struct plan *p, struct buf *out)
     if (rc == 0 && p->host_text.piece_count)
         rc = buf_printf(out, "host %.*s\n", STR_ARG(p->host_text.text));
     else if (rc == 0)
-        rc = add_c(out, p->host.ptr ? "\n" : "no host: set one with --host\n");
+        rc = add_c(out, lacks_host(p) ? "no host: set one with --host\n" : p->host.ptr ? "\n" : "");
     if (rc == 0)
         rc = add_variables(out, p);
     if (rc == 0)

@@ -652,7 +652,7 @@ static int load_root(struct loader *l, const struct node *root, struct plan *p)
     if (rc == 0)
         rc = load_shape(l, &d.shape, p);
     if (rc == 0)
-        rc = load_scope_end(l, p);
+        rc = load_scope_end(l, root, p);
     p->engine = d.engine;
     p->host = d.host;
     p->host_text = d.host_text;

@@ -25,10 +25,12 @@ struct load_scope {
     size_t variable_count;
     struct plan_feed *feeds;
     size_t feed_count;
+    bool feed_lost; /* one could not be read, nor could its columns */
 };
 
 struct load_name {
     bool is_column;
+    bool mentioned; /* a faulty file says somewhere that it is set or extracted */
     uint32_t index; /* of the variable or the feed */
     uint32_t column;
     const struct node *used;    /* where first; NULL: nowhere */
@@ -128,8 +130,9 @@ MUST_USE int load_target(struct loader *l, const struct node *n, uint32_t *ret_v
 /* What stands between "${" and "}"; n is where. */
 MUST_USE int load_source(struct loader *l, const struct node *n, struct str expression,
                          const struct plan_source **ret);
-/* Every name that was used is defined somewhere; then the plan gets its variables. */
-MUST_USE int load_scope_end(struct loader *l, struct plan *p);
+/* Every name that was used is defined somewhere; then the plan gets its variables. root: the file.
+ */
+MUST_USE int load_scope_end(struct loader *l, const struct node *root, struct plan *p);
 
 /* --- feed.c --- */
 

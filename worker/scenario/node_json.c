@@ -42,8 +42,10 @@ static size_t count_values(struct str text)
     return count;
 }
 
-/* jansson's words, which quote the text: valid UTF-8, in one line. */
-static int tell_syntax_error(const json_error_t *e, const char *source, struct err *err)
+/* jansson's words, which quote the text: valid UTF-8, in one line. What does not begin as a list or
+ * an object is most likely YAML under another name. */
+static int tell_syntax_error(const json_error_t *e, struct str text, const char *source,
+                             struct err *err)
 {
     struct buf words;
     buf_init(&words, sizeof e->text * 4);
@@ -52,9 +54,13 @@ static int tell_syntax_error(const json_error_t *e, const char *source, struct e
         if ((unsigned char)words.ptr[i] < 0x20 || words.ptr[i] == 0x7F)
             words.ptr[i] = ' ';
     }
+    const char first = str_trim(text).ptr[0];
+    const char *mend = first == '{' || first == '[' || str_ends(str_of(source), STR(".json"))
+                           ? ""
+                           : " (the name of a file in YAML ends in .yaml or .yml)";
     if (rc == 0)
-        rc = err_set(err, -EINVAL, "%s:%d: not valid JSON: %s", source, e->line > 0 ? e->line : 1,
-                     buf_c(&words));
+        rc = err_set(err, -EINVAL, "%s:%d: not valid JSON: %s%s", source, e->line > 0 ? e->line : 1,
+                     buf_c(&words), mend);
     buf_done(&words);
     return rc;
 }
@@ -75,7 +81,7 @@ static int validate(struct str text, const char *source, struct err *err)
     }
     if (json_error_code(&e) == json_error_out_of_memory)
         return -ENOMEM;
-    return tell_syntax_error(&e, source, err);
+    return tell_syntax_error(&e, text, source, err);
 }
 
 /* --- the scanner --- */

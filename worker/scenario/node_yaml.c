@@ -15,6 +15,7 @@ struct anchor {
 
 struct build {
     yaml_parser_t parser;
+    struct str text;
     const char *source;
     struct arena *arena;
     struct err *err;
@@ -34,18 +35,69 @@ static int fail_at(struct build *b, uint32_t line, const char *why)
 
 /* --- events --- */
 
+/* The line of the text that a mark points into, and the first byte of the marked character. */
+static struct str marked_line(const struct build *b, const yaml_mark_t *mark, char *ret_at)
+{
+    struct str rest = b->text, line = STR("");
+    for (size_t i = 0; i <= mark->line && rest.ptr; i++) {
+        if (!str_next(&rest, '\n', &line))
+            return STR("");
+    }
+    size_t at = 0; /* columns are characters */
+    for (size_t column = 0; at < line.len; at++) {
+        if (((unsigned char)line.ptr[at] & 0xC0) != 0x80 && column++ == mark->column)
+            break;
+    }
+    *ret_at = at < line.len ? line.ptr[at] : '\0';
+    return line;
+}
+
+/* What to do about libyaml's words, for the mistakes that are made often. NULL: nothing is known.
+ */
+static const char *mend_of(const yaml_parser_t *p, struct str line, char at)
+{
+    struct str problem = str_of(p->problem), context = str_of(p->context ? p->context : "");
+    if (str_starts(problem, STR("found character that cannot start any token")))
+        return at == '\t' ? "a tab does not indent: use spaces"
+                          : "a text that begins with this character needs quotes";
+    if (str_starts(problem, STR("mapping values are not allowed")))
+        return "a text with ': ' in it needs quotes; else look at the indentation";
+    if (str_starts(context, STR("while parsing a flow")))
+        return str_find_str(line, STR("${")) < line.len
+                   ? "a text with ${\xE2\x80\xA6} inside of { } or [ ] needs quotes"
+                   : "is a comma, a bracket or a quote missing?";
+    if (str_starts(context, STR("while parsing a block")))
+        return "look at the indentation of this line and at the quotes above";
+    return NULL;
+}
+
+/* A byte that cannot be read has an offset, not a mark. */
+static size_t line_of_offset(struct str text, size_t offset)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < offset && i < text.len; i++)
+        line += text.ptr[i] == '\n';
+    return line;
+}
+
 static int tell_error(struct build *b)
 {
     const yaml_parser_t *p = &b->parser;
-    if (p->error == YAML_MEMORY_ERROR)
-        return -ENOMEM;
-    size_t line = p->problem_mark.line + 1;
+    if (p->error == YAML_MEMORY_ERROR || !p->problem)
+        return p->error == YAML_MEMORY_ERROR ? -ENOMEM : fail_at(b, 1, "not valid YAML");
     if (p->error == YAML_READER_ERROR)
-        return err_set(b->err, -EINVAL, "%s:%zu: not valid YAML: %s", b->source, line,
-                       p->problem ? p->problem : "cannot be read");
-    return err_set(b->err, -EINVAL, "%s:%zu: not valid YAML: %s%s%s", b->source, line,
-                   p->context ? p->context : "", p->context ? ", " : "",
-                   p->problem ? p->problem : "cannot be read");
+        return err_set(b->err, -EINVAL, "%s:%zu: not valid YAML: %s", b->source,
+                       line_of_offset(b->text, p->problem_offset), p->problem);
+    if (p->context && str_eq(str_of(p->context), STR("while scanning a quoted scalar")) &&
+        str_eq(str_of(p->problem), STR("found unexpected end of stream")))
+        return fail_at(b, (uint32_t)p->context_mark.line + 1,
+                       "not valid YAML: the quote that begins here has no end");
+    char at = '\0';
+    struct str line = marked_line(b, &p->problem_mark, &at);
+    const char *mend = mend_of(p, line, at);
+    return err_set(b->err, -EINVAL, "%s:%zu: not valid YAML: %s%s%s%s%s", b->source,
+                   p->problem_mark.line + 1, p->context ? p->context : "", p->context ? ", " : "",
+                   p->problem, mend ? ": " : "", mend ? mend : "");
 }
 
 static int next_event(struct build *b, yaml_event_t *ret)
@@ -376,7 +428,12 @@ static int read_document(struct build *b, struct node *root)
 int node_from_yaml(struct str text, const char *source, struct arena *arena,
                    const struct node **ret, struct err *err)
 {
-    struct build b = {.source = source, .arena = arena, .err = err};
+    const struct str byte_order_mark = STR("\xEF\xBB\xBF"); /* some editors put one */
+    if (str_starts(text, byte_order_mark))
+        text = str_sub(text, byte_order_mark.len, text.len);
+    if (!text.ptr)
+        text = STR(""); /* libyaml ends the process for NULL */
+    struct build b = {.text = text, .source = source, .arena = arena, .err = err};
     struct node *root = ARENA_NEW(arena, struct node);
     if (!root || !yaml_parser_initialize(&b.parser))
         return err_set(err, -ENOMEM, "%s: out of memory", source);

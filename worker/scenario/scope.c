@@ -172,6 +172,7 @@ int load_feeds(struct loader *l, const struct node *n)
         return -ENOMEM;
     for (const struct node *one = n->first; rc == 0 && one; one = one->next) {
         rc = load_feed(l, one, &l->scope.feeds[l->scope.feed_count]);
+        l->scope.feed_lost |= rc < 0;
         if (rc == 0)
             rc = add_columns(l, one, (uint32_t)l->scope.feed_count++);
         rc = load_tolerate(l, rc);
@@ -309,9 +310,42 @@ static int refuse_unknown(struct loader *l, const struct load_name *name)
                      STR_ARG(name->variable.name));
 }
 
-int load_scope_end(struct loader *l, struct plan *p)
+/* After a mistake some definitions were not read, of which those who use them are not to blame:
+ * whatever the file sets or extracts somewhere counts as defined. */
+static int forgive_mentioned(struct loader *l, const struct node *n)
+{
+    int rc = 0;
+    bool defines = n->kind == NODE_OBJECT && n->key.ptr &&
+                   (str_eq(n->key, STR("extract")) || str_eq(n->key, STR("set")));
+    for (const struct node *child = n->first; rc == 0 && child; child = child->next) {
+        struct load_name *known;
+        if (defines)
+            rc = intern(l, child->key, &known);
+        if (defines && rc == 0)
+            known->mentioned = true;
+        if (rc == 0)
+            rc = forgive_mentioned(l, child);
+    }
+    return rc;
+}
+
+/* The uses of a faulty scenario, of which there is no plan. */
+static int tell_unknown(struct loader *l, const struct node *root)
+{
+    int rc = l->scope.feed_lost ? 0 : forgive_mentioned(l, root);
+    for (size_t i = 0; rc == 0 && !l->scope.feed_lost && i < l->scope.names.count; i++) {
+        const struct load_name *known = &l->scope.known[i];
+        if (known->used && !known->defined && !known->mentioned)
+            rc = load_tolerate(l, refuse_unknown(l, known));
+    }
+    return rc;
+}
+
+int load_scope_end(struct loader *l, const struct node *root, struct plan *p)
 {
     struct load_scope *s = &l->scope;
+    if (l->faulty)
+        return tell_unknown(l, root);
     struct plan_variable *variables =
         ARENA_ARRAY(l->memory, struct plan_variable, s->variable_count);
     if (!variables && s->variable_count)

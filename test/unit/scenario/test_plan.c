@@ -470,6 +470,41 @@ static void test_all_faults_are_told(void **state)
     (void)remove(path);
 }
 
+/* What a faulty step or feed defines is not told as unknown as well. */
+static void test_faults_have_no_echo(void **state)
+{
+    static const char text[] = "host: http://h\n"
+                               "tasks:\n"
+                               "  - name: a\n"
+                               "    steps:\n"
+                               "      - {get: /x, chek: 1, extract: {token: /token, id: /id}}\n"
+                               "      - /y/${token}/${id}/${missing}\n";
+    static const char feed[] = "host: http://h\n"
+                               "feeds: [{file: no-such.csv}]\n"
+                               "tasks: ['/${name}']\n";
+    const char *path = "build/echo.yaml";
+    struct plan *p = NULL;
+    struct err err = {0};
+    struct buf all;
+    (void)state;
+    buf_init(&all, 10000);
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(path, "w");
+        assert_non_null(f);
+        assert_true(fputs(i ? feed : text, f) >= 0 && fclose(f) == 0);
+        assert_int_equal(plan_check_file(path, NULL, count_faults, &all, &p, &err), -EINVAL);
+        assert_null(p);
+    }
+    assert_string_equal(
+        buf_c(&all),
+        "build/echo.yaml:5: tasks[0].steps[0].chek: unknown key; did you mean 'check'?\n"
+        "build/echo.yaml:6: tasks[0].steps[1]: 'missing' is no variable: no step sets or extracts "
+        "it, no feed has it, and 'variables' does not either\n"
+        "build/echo.yaml:2: feeds[0].file: build/no-such.csv: No such file or directory\n");
+    buf_done(&all);
+    (void)remove(path);
+}
+
 /* --- texts with variables --- */
 
 static void test_texts_become_pieces(void **state)
@@ -584,6 +619,7 @@ int main(void)
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_out_of_memory_for_everything),
         cmocka_unit_test(test_all_faults_are_told),
+        cmocka_unit_test(test_faults_have_no_echo),
         cmocka_unit_test(test_texts_become_pieces),
         cmocka_unit_test(test_a_request_without_variables_is_ready),
         cmocka_unit_test(test_out_of_memory_for_a_url_and_a_file),
