@@ -64,6 +64,7 @@ class Proxy:
                     name, _, value = one.partition(":")
                     headers[name.lower()] = value.strip()
                 self.seen.append(line)
+                body = input.read(int(headers.get("content-length", 0)))
                 method, target, _ = line.split(" ")
                 asked = "Basic " + base64.b64encode((self.user or "").encode()).decode()
                 if self.user and headers.get("proxy-authorization") != asked:
@@ -77,12 +78,11 @@ class Proxy:
                         self.pump(peer, server)
                     return
                 else:
-                    self.pass_on(peer, input, method, target, headers)
+                    self.pass_on(peer, method, target, headers, body)
 
     @staticmethod
-    def pass_on(peer, input, method, target, headers):
+    def pass_on(peer, method, target, headers, body):
         url = urllib.parse.urlsplit(target)
-        body = input.read(int(headers.get("content-length", 0)))
         lines = ["%s %s HTTP/1.1" % (method, url.path or "/"), "Host: " + url.netloc, "Connection: close"]
         lines += ["%s: %s" % item for item in headers.items() if item[0] not in ("host", "connection") and "proxy" not in item[0]]
         with socket.create_connection((url.hostname, url.port)) as server:

@@ -9,6 +9,7 @@ import pytest
 
 from harness.master import locust
 from locustfile_run import anonymous, by_cicada, by_locust, locustfile, masked, serve
+from proxies import Proxy
 from scenario_run import CICADA, ROOT
 
 EXAMPLES = sorted(n for n in os.listdir(os.path.join(ROOT, "examples")) if n.endswith((".yaml", ".json")))
@@ -273,12 +274,30 @@ def test_urls_without_a_host(tmp_path):
     assert ours.status == theirs.status == 0 and set(ours.stats) == set(theirs.stats)
 
 
+@pytest.mark.parametrize("password", ["right", "wrong"])
+def test_a_proxy(tmp_path, password):
+    with Proxy("me:right") as proxy:
+        scenario = {"proxy": "http://me:%s@%s" % (password, proxy.address), "wait_time": 0.1, "tasks": [{"steps": [
+            "/items/1", {"post": "/echo", "body": "x"}, {"get": "https://%s/" % proxy.address, "name": "tunnel"}]}]}
+        path = scenario_of(tmp_path, scenario)
+        proxy.refuse = password == "wrong"
+        ours = by_cicada(path, tmp_path)
+        by_ours = set(proxy.seen)
+        theirs = by_locust(path, tmp_path)
+        assert set(ours.errors) == set(theirs.errors) and set(ours.stats) == set(theirs.stats)
+        assert {line.split(" ")[0] for line in by_ours} == {"GET", "POST", "CONNECT"}
+    if password == "wrong":
+        assert set(ours.errors) == {("GET", "/items/1", "HTTP status 407"), ("POST", "/echo", "HTTP status 407"),
+                                    ("GET", "tunnel", "refused by the proxy")}
+
+
 def test_what_python_cannot_do_is_told(tmp_path):
-    scenario = {"arrival": {"rate": 5}, "thresholds": ["p95 < 300"], "tasks": [
+    scenario = {"arrival": {"rate": 5}, "thresholds": ["p95 < 300"], "http2": True, "proxy": "socks5://me:geheim@h:1", "tasks": [
         {"steps": [{"get": "/", "check": {"body": {"matches": "a\\Kb"}}}]}]}
     path, told = locustfile(scenario_of(tmp_path, scenario), tmp_path)
     lines = told.splitlines()
-    assert [line.split(": ")[1] for line in lines] == ["regular expression 'a\\Kb'", "arrival", "thresholds"], told
+    assert [line.split(": ")[1] for line in lines] == ["regular expression 'a\\Kb'", "http2", "proxy", "arrival", "thresholds"], told
+    assert "geheim" not in told
     with open(path) as f:
         text = f.read()
     for line in lines:

@@ -306,7 +306,8 @@ static void test_a_headless_run(void **state)
     struct options o;
     struct err err;
     assert_int_equal(parse("--headless http://h -u 7 -r 2.5 -t 1m --threshold a --threshold=b "
-                           "--source-address 127.0.0.1 --tag t --name n --ph --trace-ratio .25",
+                           "--source-address 127.0.0.1 --tag t --name n --ph --trace-ratio .25 "
+                           "--http2 --proxy socks5://a:b@p:1",
                            "LOCUST_EXIT_CODE_ON_ERROR=3 CICADA_TEST_NAME=other CICADA_THRESHOLD=c",
                            "csv = out\nonly-summary\ndest = d", &o, &err),
                      0);
@@ -322,6 +323,8 @@ static void test_a_headless_run(void **state)
                         "n"); /* by its other name, a lesser layer does not change it */
     assert_true(o.phases);
     assert_true(o.trace_ratio == 0.25);
+    assert_true(o.http2);
+    assert_string_equal(o.proxy, "socks5://a:b@p:1");
     assert_string_equal(o.csv_prefix, "out");
     assert_true(o.only_summary);
     assert_string_equal(o.dest, "d");

@@ -484,6 +484,24 @@ static void test_untouched_until_the_first_byte(void **state)
     http_parser_done(&p);
 }
 
+static void test_a_head_begins_behind_interim_ones_too(void **state)
+{
+    (void)state;
+    struct http_parser p;
+    struct str first = STR("HTTP/1.1 103\r\n"), end = STR("\r\n");
+    struct str last = STR("HTTP/1.1 200\r\nContent-Length: 9\r\n\r\n");
+    http_parser_init(&p);
+    http_parser_begin(&p, false);
+    assert_true(http_parser_at_head(&p));
+    assert_int_equal(http_parser_next(&p, &first), HTTP_EVENT_MORE);
+    assert_false(http_parser_at_head(&p));
+    assert_int_equal(http_parser_next(&p, &end), HTTP_EVENT_MORE);
+    assert_true(http_parser_at_head(&p));
+    assert_int_equal(http_parser_next(&p, &last), HTTP_EVENT_HEAD);
+    assert_false(http_parser_at_head(&p));
+    http_parser_done(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_endless_heads_are_bounded),
         cmocka_unit_test(test_a_body_may_be_passed_over),
         cmocka_unit_test(test_untouched_until_the_first_byte),
+        cmocka_unit_test(test_a_head_begins_behind_interim_ones_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,45 @@ static void test_a_host_has_no_query(void **state)
     assert_int_equal(url_parse_host(STR("http://h/api/"), &u, NULL), 0);
 }
 
+#define PROXY_PATH "has a path, a query or a fragment, which a proxy cannot have"
+#define PROXY_SCHEMES                                                                              \
+    "must begin with http://, https://, socks4://, socks4a://, socks5:// or socks5h://"
+
+static void test_a_proxy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *userinfo, *host;
+        unsigned port;
+        const char *error;
+    } cases[] = {
+        {"http://p:3128", "", "p", 3128, ""},
+        {"HTTPS://p:443/", "", "p", 443, ""},
+        {"socks5h://a:b%40@p:1", "a:b%40", "p", 1, ""},
+        {"socks4a://[::1]:1080", "", "::1", 1080, ""},
+        {"", "", "", 0, "is empty"},
+        {"p:3128", "", "", 0, PROXY_SCHEMES},
+        {"socks6://p:1", "", "", 0, PROXY_SCHEMES},
+        {"socks://p:1", "", "", 0, PROXY_SCHEMES},
+        {"http://:1", "", "", 0, "has no host"},
+        {"socks5://p", "", "", 0, "has no port: write socks5://host:port"},
+        {"http://p:", "", "", 0, "has no port: write http://host:port"},
+        {"http://p:1/x", "", "", 0, PROXY_PATH},
+        {"http://p:1?x", "", "", 0, PROXY_PATH},
+        {"http://p :1", "", "", 0, "has a space at position 9"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct url u = {0};
+        struct err err = {0};
+        int rc = url_parse_proxy(str_of(cases[i].text), &u, &err);
+        assert_string_equal(err.text, cases[i].error);
+        assert_int_equal(rc, err.code);
+        assert_true(str_eq(u.host, str_of(cases[i].host)));
+        assert_true(str_eq(u.userinfo, str_of(cases[i].userinfo)));
+        assert_int_equal(u.port, cases[i].port);
+    }
+}
+
 static void test_absolute(void **state)
 {
     (void)state;
@@ -297,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_parts_of_a_url),
         cmocka_unit_test(test_refused_urls_say_why),
         cmocka_unit_test(test_a_host_has_no_query),
+        cmocka_unit_test(test_a_proxy),
         cmocka_unit_test(test_absolute),
         cmocka_unit_test(test_scheme),
         cmocka_unit_test(test_join),
