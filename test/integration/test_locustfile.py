@@ -324,7 +324,7 @@ def test_variables_are_custom_arguments(tmp_path, version, knows_secrets):
     python = os.path.join(os.path.dirname(locust(version)), "python")
     out = subprocess.run([python, "-c", ARGUMENTS, path, path], stdout=subprocess.PIPE, text=True, check=True).stdout
     secret = [True, False] if knows_secrets else [None, None]
-    assert out == "api-token None %s\nn '3' %s\nregion 'eu' %s\n" % (secret[0], secret[1], secret[1])
+    assert out == "api-token '' %s\nn '3' %s\nregion 'eu' %s\n" % (secret[0], secret[1], secret[1])
 
 
 NAMES = """

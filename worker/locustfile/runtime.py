@@ -685,8 +685,8 @@ class ScenarioUser(HttpUser):
         if not isinstance(given, (str, int, float)):
             return own
         text = scalar(given).text
-        if own and text == own.text:
-            return own
+        if text == (own.text if own else ""):
+            return own  # an empty field gives no value to what must be given
         number = own is not None and own.json and re.fullmatch(r"true|false|-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", text)
         return Value(text, bool(number), True)
 
@@ -992,7 +992,8 @@ def add_arguments(parser):
     for name, own in VARIABLES.items():
         if name in taken:
             continue  # one of Locust's own; it has its value from there
-        how = {"dest": name, "default": None if own is None else scalar(own).text, "help": "Variable of the scenario"}
+        # old web pages have no field for what is None
+        how = {"dest": name, "default": "" if own is None else scalar(own).text, "help": "Variable of the scenario"}
         try:
             parser.add_argument("--" + name, is_secret=bool(re.search("(?i)pass|secret|token|key|cred", name)), **how)
         except TypeError:  # a version that knows no secrets

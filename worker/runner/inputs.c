@@ -96,13 +96,14 @@ static int apply_all(struct engine *e, const struct str *sets, size_t set_count,
 }
 
 /* Is it the scenario's own value? A master whose locustfile was made of the scenario has that for
- * each variable that nobody gave it. */
+ * each variable that nobody gave it, and an empty text for one that must be given. */
 static bool says_nothing(const struct plan_variable *variable, const json_t *argument)
 {
     struct str value = {NULL, 0};
     char *made = NULL;
-    bool same = read_argument(argument, &value, &made) == 0 && value.ptr && variable->initial.ptr &&
-                str_eq(value, variable->initial);
+    struct str own = variable->required ? STR("") : variable->initial;
+    bool same =
+        read_argument(argument, &value, &made) == 0 && value.ptr && own.ptr && str_eq(value, own);
     free(made);
     return same;
 }

@@ -127,6 +127,7 @@ MUST_USE int load_variables(struct loader *l, const struct node *n);
 MUST_USE int load_feeds(struct loader *l, const struct node *n);
 /* A variable that a step sets or extracts; n's key is its name. */
 MUST_USE int load_target(struct loader *l, const struct node *n, uint32_t *ret_variable);
+bool load_is_name(struct str name); /* of a variable */
 /* What stands between "${" and "}"; n is where. */
 MUST_USE int load_source(struct loader *l, const struct node *n, struct str expression,
                          const struct plan_source **ret);

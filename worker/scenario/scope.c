@@ -32,7 +32,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_name(struct str name)
+bool load_is_name(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
@@ -93,7 +93,7 @@ static bool is_column(const struct load_scope *s, struct str name)
 
 static int check_new_name(struct loader *l, const struct node *n, struct str name)
 {
-    if (!is_name(name))
+    if (!load_is_name(name))
         return bad_name(l, n, name);
     if (find_generator(name) < GENERATORS && !is_column(&l->scope, name))
         return load_fail(l, n, "'%.*s' is the name of a generator and cannot be a variable's",
@@ -146,7 +146,7 @@ static int add_columns(struct loader *l, const struct node *n, uint32_t feed)
     for (uint32_t i = 0; i < f->column_count; i++) {
         struct load_name *known;
         struct str name = f->columns[i];
-        if (!is_name(name)) /* a column that nobody can name is no harm */
+        if (!load_is_name(name)) /* a column that nobody can name is no harm */
             continue;
         int rc = intern(l, name, &known);
         if (rc < 0)
@@ -257,7 +257,7 @@ int load_source(struct loader *l, const struct node *n, struct str expression,
         size_t open = str_find(whole, '(');
         arguments = str_sub(whole, open + 1, whole.len - 1);
     }
-    if (!is_name(name))
+    if (!load_is_name(name))
         return bad_name(l, n, name);
     struct plan_source *source = ARENA_NEW(l->memory, struct plan_source);
     if (!source)

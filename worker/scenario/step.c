@@ -207,7 +207,10 @@ static int load_if(struct loader *l, const struct node *n, struct step_list *lis
 
 static int read_group(struct loader *l, const struct node *n, void *target)
 {
-    return load_name(l, n, &((struct step_draft *)target)->step.group.name);
+    int rc = load_name(l, n, &((struct step_draft *)target)->step.group.name);
+    if (rc == 0 && text_has_variables(n->text))
+        return load_fail(l, n, "must not have variables: its row is one for all users");
+    return rc;
 }
 
 static const struct load_key group_keys[] = {

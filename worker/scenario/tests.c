@@ -477,6 +477,19 @@ int load_pointer(struct loader *l, const struct node *n, struct str text, struct
     return rc;
 }
 
+/* Has it "${name}" and not "\${name}"? Other dollars before braces can be meant. */
+static bool has_variable(struct str pattern)
+{
+    for (size_t at; (at = str_find_str(pattern, STR("${"))) < pattern.len;) {
+        bool escaped = at > 0 && pattern.ptr[at - 1] == '\\';
+        pattern = str_sub(pattern, at + 2, pattern.len);
+        size_t end = str_find(pattern, '}');
+        if (!escaped && end < pattern.len && load_is_name(str_sub(pattern, 0, end)))
+            return true;
+    }
+    return false;
+}
+
 int load_pattern(struct loader *l, const struct node *n, const struct pattern **ret)
 {
     struct err why = {0};
@@ -486,6 +499,10 @@ int load_pattern(struct loader *l, const struct node *n, const struct pattern **
                          node_kind_name(n->kind));
     if (n->text.len > PATTERN_MAX_BYTES)
         return load_fail(l, n, "must not be longer than %d bytes", PATTERN_MAX_BYTES);
+    if (has_variable(n->text))
+        return load_fail(l, n,
+                         "a regular expression cannot have variables; write '\\$' for the "
+                         "character itself");
     int rc = pattern_new(n->text, &pattern, &why);
     if (rc == -EINVAL)
         return load_fail(l, n, "is no regular expression: %s", why.text);

@@ -97,7 +97,9 @@ static void test_the_masters_arguments_win_over_the_last_set(void **state)
     /* what is no single value counts for nothing */
     apply(plan, SETS(STR("a=1"), STR("b=2")), "{\"a\": null, \"b\": [1], \"c\": {}}", 0,
           "<a=1><b=2><c none>");
-    apply(plan, NULL, 0, "{\"a\": 0.5, \"b\": \"\", \"c\": false}", 0, "<a=0.5><b=><c=false>");
+    apply(plan, NULL, 0, "{\"a\": 0.5, \"b\": \"\", \"c\": false}", 0, "<a=0.5><b none><c=false>");
+    /* an empty field of the web page does not give what must be given */
+    apply(plan, SETS(STR("b=2"), STR("c=3")), "{\"b\": \"\", \"c\": \"\"}", 0, "<a none><b=2><c=>");
     plan_free(plan);
 }
 
