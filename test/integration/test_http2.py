@@ -212,10 +212,10 @@ CASES = {
     "good": ("", 1), "no-length": ("", 1), "interim": ("", 1), "trailer": ("", 1), "no-content": ("", 1), "cookie": ("", 1),
     "goaway": ("", 2), "goaway-close": ("", 2), "answer-close": ("", 2), "reset-done": ("", 1),
     "reset": (STREAM, 1), "reset-body": (STREAM, 1), "refused": ("", 2),
-    "goaway-unprocessed": (CLOSED, 2), "goaway-error": (CLOSED, 2), "close": (CLOSED, 2), "close-body": (CLOSED, 2),
+    "goaway-unprocessed": ("", 2), "goaway-error": ("", 2), "close": ("", 2), "close-body": (CLOSED, 2),
     "short": (STREAM, 1), "long": (STREAM, 1), "two-lengths": (STREAM, 1), "connection": (STREAM, 1), "no-status": (STREAM, 1), "capitals": (STREAM, 1),
     "silent": ("timed out", 1),
-    "hpack": ("", 2), "garbage": ("", 2),  # taken for a connection that was closed while it was idle: sent anew
+    "hpack": ("", 2), "garbage": ("", 2),  # taken for a connection that was ending, as those of a goaway and close
 }
 
 
@@ -228,6 +228,17 @@ def test_a_fault_is_one_failure_and_the_user_goes_on(certificates, tmp_path, cas
         result = run(tmp_path, certificates, of(steps, http2=True), 3, server.url)
         assert errors(result) == ([("/fault", failure)] if failure else [])
         assert (result["requests"], result["failures"], server.connections) == (3, 1 if failure else 0, connections)
+
+
+@pytest.mark.parametrize("tls", (False, True), ids=("h2c", "tls"))
+def test_what_goes_across_a_goaway_is_sent_anew_unless_it_is_a_post(certificates, tmp_path, tls):
+    with Http2Server(["good", "goaway-unprocessed"], certificates if tls else None) as server:
+        steps = [{"get": "/"}, {"post": "/", "body": "x", "name": "post"}]
+        result = run(tmp_path, certificates, of(steps, http2=True), 2, server.url)
+        assert errors(result) == [("post", CLOSED)] and result["retries"] == 0
+    with Http2Server(["good", "goaway-unprocessed", "good"], certificates if tls else None) as server:
+        result = run(tmp_path, certificates, of([{"get": "/"}] * 3, http2=True), 3, server.url)
+        assert errors(result) == [] and (result["retries"], server.connections, server.requests) == (1, 2, 4)
 
 
 @pytest.mark.parametrize("tls", (False, True), ids=("h2c", "tls"))

@@ -375,20 +375,34 @@ static void read_phases(CURL *easy, uint64_t phases_us[static STATS_PHASE_COUNT]
 
 static CURLcode set_version(struct http_client *c, long version);
 
+/* Was the request sent over a kept connection that was ending, as its GOAWAY or its end show? In
+ * HTTP/1.1 curl sends it anew by itself; in HTTP/2 it does not always. */
+static bool met_closing(const struct http_client *c, CURLcode code)
+{
+    long opened = 0;
+    if (!c->http2 || !c->sent || !http_parser_untouched(&c->parser) ||
+        !http_method_idempotent(c->call->method))
+        return false;
+    enum http_failure failure = verdict(c, code);
+    (void)curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &opened); /* stays 0 when unknown */
+    return opened == 0 && (failure == HTTP_FAILURE_CLOSED || failure == HTTP_FAILURE_RESET);
+}
+
 /* The request found no connection to go over: let it open one. */
 static bool begin_anew(struct http_client *c)
 {
+    bool tls = c->version == CURL_HTTP_VERSION_2TLS;
     (void)curl_multi_remove_handle(c->engine->multi, c->easy); /* it was added: cannot fail */
     c->anew = false;
     c->error[0] = '\0';
     http_parser_begin(&c->parser, c->no_body);
-    return set_version(c, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) == CURLE_OK &&
+    return set_version(c, tls ? c->version : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE) == CURLE_OK &&
            curl_multi_add_handle(c->engine->multi, c->easy) == CURLM_OK;
 }
 
 static void finish(struct http_client *c, CURLcode code, uint64_t now_us)
 {
-    if (c->anew && code != CURLE_OPERATION_TIMEDOUT) {
+    if ((c->anew && code != CURLE_OPERATION_TIMEDOUT) || met_closing(c, code)) {
         if (begin_anew(c))
             return;
         code = CURLE_OUT_OF_MEMORY;
