@@ -123,6 +123,7 @@ def test_a_pool_that_is_too_small_is_told(start, nginx, tmp_path):
     late, missed = map(int, run.wait_line(r"(\d+) tasks started late, (\d+) not at all").groups())
     started = requests_said(run)[0]
     assert started + missed in (40, 41) and 0 < late < started
+    assert "saturated (users ran out (%d tasks never started))" % missed in run.text()
     slowest = float(table(tmp_path / "out_stats.csv")[0]["Max Response Time"])
     assert slowest > 1000  # since it was to start; nginx answers in 500 ms
 

@@ -109,6 +109,7 @@ void arrivals_ready(struct arrivals *a, struct user *u, uint64_t now_us)
     u->arriving = false;
     if (due_us(c, c->next) <= now_us) {
         c->shard->counters.arrivals_waited += was_busy; /* the pool is too small */
+        user_note_late_start(u, now_us - due_us(c, c->next));
         begin_next(c, u, now_us);
     } else {
         u->stage = USER_WORKS;

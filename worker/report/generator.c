@@ -77,6 +77,15 @@ static void add_exhausted(struct generator_verdict *v, uint64_t count, const cha
         add_reason(v, "%s ran out (%llu)", what, (unsigned long long)count);
 }
 
+/* The times tell nothing of tasks that never started; a few at the end may be chance. */
+static void judge_missed(const struct engine_status *end, struct generator_verdict *v)
+{
+    double due = (double)end->tasks_started + (double)end->arrivals_missed;
+    if ((double)end->arrivals_missed * 100 > due * GENERATOR_MISSED_PCT)
+        add_reason(v, "users ran out (%llu tasks never started)",
+                   (unsigned long long)end->arrivals_missed);
+}
+
 static void judge_saturation(const struct generator *g, const struct engine_status *end,
                              struct generator_verdict *v)
 {
@@ -93,6 +102,7 @@ static void judge_saturation(const struct generator *g, const struct engine_stat
     add_exhausted(v, end->ports_exhausted, "local ports");
     add_exhausted(v, end->files_exhausted, "file descriptors");
     add_exhausted(v, end->memory_exhausted, "memory");
+    judge_missed(end, v);
 }
 
 /* values has room for as many numbers as there are seconds. */
@@ -108,8 +118,8 @@ int generator_judge(const struct generator *g, const struct engine_status *end,
                     struct generator_verdict *ret)
 {
     *ret = (struct generator_verdict){
-        .missed_starts_1ms = end->late_starts_1ms,
-        .missed_starts_10ms = end->late_starts_10ms,
+        .missed_starts_1ms = end->late_starts_1ms + end->arrivals_missed,
+        .missed_starts_10ms = end->late_starts_10ms + end->arrivals_missed,
         .connect_errors = end->connections_failed,
         .retries = end->retries,
         .sockets_peak = end->sockets_peak,

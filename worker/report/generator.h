@@ -1,7 +1,7 @@
 /* The worker judges itself: was it the bottleneck? Pure: figures of each second in, a verdict out.
  * A run is saturated when over any five seconds in a row of the steady state the busiest thread
  * used more than 90 % of its core or the loop's lag was above 10 ms, or when ports, descriptors or
- * memory ran out at any time. */
+ * memory ran out at any time, or when over 1 % of the arrivals never began. */
 #ifndef CICADA_WORKER_REPORT_GENERATOR_H
 #define CICADA_WORKER_REPORT_GENERATOR_H
 
@@ -14,12 +14,13 @@
 #define GENERATOR_CPU_PCT      90.0
 #define GENERATOR_LAG_MS       10.0
 #define GENERATOR_SECONDS      5
+#define GENERATOR_MISSED_PCT   1.0
 #define GENERATOR_REASON_BYTES 256
 
 struct generator_verdict {
     struct measure cpu_p50, cpu_p90, cpu_max; /* percent of one core, busiest thread, per second */
     struct measure loop_lag_p99_ms;
-    uint64_t missed_starts_1ms; /* scheduled task starts that came late by more */
+    uint64_t missed_starts_1ms; /* scheduled task starts that came later, or never */
     uint64_t missed_starts_10ms;
     uint64_t connect_errors;
     uint64_t retries; /* sent anew, because a kept-alive connection turned out to be closed */

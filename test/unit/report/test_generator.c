@@ -71,6 +71,20 @@ static void test_figures(void **state)
         50, 11, true                                                                               \
     }
 
+static void test_arrivals_that_never_began(void **state)
+{
+    (void)state;
+    struct engine_status end = {.tasks_started = 990, .arrivals_missed = 10, .late_starts_1ms = 7};
+    struct generator_verdict v = judge(NULL, 0, &end);
+    assert_false(v.saturated);
+    assert_int_equal(v.missed_starts_1ms, 17);
+    assert_int_equal(v.missed_starts_10ms, 10);
+    end.arrivals_missed = 11;
+    v = judge(NULL, 0, &end);
+    assert_true(v.saturated);
+    assert_string_equal(v.reasons, "users ran out (11 tasks never started)");
+}
+
 static void test_five_steady_seconds_in_a_row(void **state)
 {
     (void)state;
@@ -151,6 +165,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_measured_is_unknown),
         cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_arrivals_that_never_began),
         cmocka_unit_test(test_five_steady_seconds_in_a_row),
         cmocka_unit_test(test_what_ran_out),
         cmocka_unit_test(test_without_memory),
