@@ -222,8 +222,8 @@ static void play_more(struct script *s)
             (struct stats_csv_exception){integer(s, 1), message, traceback, &s->nodes[i], 1};
     } else if (str_eq(verb, STR("threshold"))) {
         must(r->threshold_count < 100, "threshold");
-        s->thresholds[r->threshold_count++] =
-            (struct report_threshold){text(s, 1), measure(s, 2), integer(s, 3) != 0};
+        s->thresholds[r->threshold_count++] = (struct report_threshold){
+            .text = text(s, 1), .measured = measure(s, 2), .met = integer(s, 3) != 0};
     } else if (str_eq(verb, STR("actors"))) {
         must(r->actors_history_count < MAX_THINGS, "actors");
         struct str user_class = text(s, 2), state = text(s, 3);

@@ -14,6 +14,19 @@ static void measure(struct pen *p, struct measure m, int decimals, const char *u
     }
 }
 
+static void threshold_value(struct pen *p, const struct report_threshold *t)
+{
+    char digits[NUM_TEXT_BYTES];
+    if (!t->measured.known) {
+        pen_text(p, report_threshold_unmeasured(t));
+        return;
+    }
+    num_format_repr(num_round(t->measured.value, 4), digits);
+    struct str s = str_of(digits);
+    pen_str(p, str_ends(s, STR(".0")) ? str_sub(s, 0, s.len - 2) : s);
+    pen_text(p, t->unit ? t->unit : "");
+}
+
 static void thresholds(struct pen *p, const struct report *r)
 {
     if (r->threshold_count == 0)
@@ -21,12 +34,11 @@ static void thresholds(struct pen *p, const struct report *r)
     pen_text(p, "Thresholds\n");
     for (size_t i = 0; i < r->threshold_count; i++) {
         const struct report_threshold *t = &r->thresholds[i];
-        char value[NUM_TEXT_BYTES] = "not measured";
-        if (t->measured.known)
-            num_format_repr(num_round(t->measured.value, 4), value);
         pen_text(p, t->met ? "  met      " : "  NOT MET  ");
         (void)pen_shown(p, t->text, 40);
-        pen_printf(p, " %s\n", value);
+        pen_text(p, " ");
+        threshold_value(p, t);
+        pen_text(p, "\n");
     }
     pen_text(p, "\n");
 }

@@ -136,7 +136,8 @@ void html_thresholds(struct pen *p, const struct report *r)
         if (t->measured.known)
             plain_number(p, t->measured.value);
         else
-            pen_text(p, UNKNOWN);
+            pen_text(p, report_threshold_unmeasured(t));
+        pen_text(p, t->measured.known && t->unit ? t->unit : "");
         pen_printf(p, "</td><td class=\"t\"><span class=\"badge %s\">%s</span></td></tr>",
                    t->met ? "good" : "bad", t->met ? "met" : "not met");
     }

@@ -44,7 +44,15 @@ struct report_threshold {
     struct str text;         /* as written: "GET /items: p95 < 300" */
     struct measure measured; /* unknown: nothing to measure, and so not met */
     bool met;
+    const char *unit; /* behind what was measured: " ms"; NULL: none */
+    bool unsteady;    /* of the steady state, and there was none */
 };
+
+/* What there is to say of a threshold without a value. */
+static inline const char *report_threshold_unmeasured(const struct report_threshold *t)
+{
+    return t->unsteady ? "no steady state" : "not measured";
+}
 
 /* Where the run stands. */
 enum report_phase {

@@ -73,3 +73,21 @@ struct threshold_outcome threshold_check(const struct plan_threshold *t, const s
         .met = measured.known && keeps(t->order, measured.value, t->limit),
     };
 }
+
+const char *threshold_unit(const struct plan_threshold *t)
+{
+    switch (t->metric) {
+    case THRESHOLD_PERCENTILE:
+    case THRESHOLD_AVERAGE:
+    case THRESHOLD_MIN:
+    case THRESHOLD_MAX:
+        return " ms";
+    case THRESHOLD_RPS:
+        return " /s";
+    case THRESHOLD_FAILURE_RATIO:
+    case THRESHOLD_FAILURES:
+    case THRESHOLD_REQUESTS:
+        return NULL;
+    }
+    return NULL;
+}

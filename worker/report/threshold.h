@@ -18,4 +18,7 @@ struct threshold_outcome {
 struct threshold_outcome threshold_check(const struct plan_threshold *t, const struct stats *s,
                                          const struct stats_entry *total);
 
+/* Behind the measured value: " ms", " /s"; NULL: none. */
+const char *threshold_unit(const struct plan_threshold *t);
+
 #endif

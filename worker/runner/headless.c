@@ -230,8 +230,8 @@ static void check_abort(struct headless *h)
     const struct report_threshold *t = tally_broken(&h->tally, clock_mono_us() - h->begin_us);
     if (!t)
         return;
-    log_error("threshold '%.*s' is not met (%g), shutting down", STR_ARG(t->text),
-              t->measured.value);
+    log_error("threshold '%.*s' is not met (%g%s), shutting down", STR_ARG(t->text),
+              t->measured.value, t->unit ? t->unit : "");
     h->aborted = true;
     end_load(h, h->options->stop_timeout_s);
 }
@@ -626,6 +626,14 @@ static void tell_requests(const struct engine_status *s)
                     (unsigned long long)s->arrivals_waited, (unsigned long long)s->arrivals_missed);
 }
 
+static void tell_folded(const struct stats *s)
+{
+    if (s && stats_folded_names(s) > 0)
+        log_warning("more than %d different names: requests of further ones are counted as "
+                    "'(other)'; names of their own for requests whose paths differ may help",
+                    STATS_MAX_ENTRIES_DEFAULT);
+}
+
 static bool thresholds_met(const struct tally *t)
 {
     bool met = true;
@@ -633,9 +641,11 @@ static bool thresholds_met(const struct tally *t)
         const struct report_threshold *o = &t->outcomes[i];
         met &= o->met;
         if (!o->met && o->measured.known)
-            log_error("threshold '%.*s' is not met: %g", STR_ARG(o->text), o->measured.value);
+            log_error("threshold '%.*s' is not met: %g%s", STR_ARG(o->text), o->measured.value,
+                      o->unit ? o->unit : "");
         else if (!o->met)
-            log_error("threshold '%.*s' is not met: nothing was measured", STR_ARG(o->text));
+            log_error("threshold '%.*s' is not met: %s", STR_ARG(o->text),
+                      o->unsteady ? "the run had no steady state" : "nothing was measured");
     }
     return met;
 }
@@ -677,6 +687,7 @@ static int finish(struct headless *h)
         generator_judge(&h->tally.generator, &status, &report.generator) < 0)
         log_warning("out of memory: thresholds and generator are judged in part, continuing");
     tell_requests(&status);
+    tell_folded(h->tally.samples.run);
     traces_end(&h->traces, h->engine);
     report.exit_code = exit_code(h, &report.generator);
     log_info("Shutting down (exit code %d)", report.exit_code);

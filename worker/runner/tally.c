@@ -168,11 +168,16 @@ static void judge(struct tally *t, const struct stats *s, const struct stats_ent
     for (size_t i = 0; i < t->threshold_count; i++) {
         if (t->thresholds[i].steady != steady)
             continue;
-        struct threshold_outcome outcome = threshold_check(&t->thresholds[i], s, total);
+        bool unsteady = steady && !t->steady_began; /* where counts are not known to be zero */
+        struct threshold_outcome outcome = {.measured = MEASURE_UNKNOWN};
+        if (!unsteady)
+            outcome = threshold_check(&t->thresholds[i], s, total);
         t->outcomes[i] = (struct report_threshold){
             .text = t->thresholds[i].text,
             .measured = outcome.measured,
             .met = outcome.met,
+            .unit = threshold_unit(&t->thresholds[i]),
+            .unsteady = unsteady,
         };
     }
 }

@@ -77,10 +77,13 @@ static void test_the_steady_state_alone(void **state)
 {
     (void)state;
     const struct plan plan = {0};
-    const struct str texts[] = {STR("max < 10 steady"), STR("max < 10")};
-    struct tally t = make(&plan, texts, 2);
+    const struct str texts[] = {STR("max < 10 steady"), STR("max < 10"),
+                                STR("failures < 1 steady")};
+    struct tally t = make(&plan, texts, 3);
     assert_int_equal(tally_judge(&t), 0);
     assert_false(t.outcomes[0].measured.known || t.outcomes[1].measured.known);
+    assert_true(t.outcomes[0].unsteady && !t.outcomes[1].unsteady);
+    assert_false(t.outcomes[2].measured.known || t.outcomes[2].met); /* no failure of nothing */
     record(&t, 1, 50000, false);
     point(&t, 11 * S, false);
     record(&t, 1, 5000, false);
@@ -89,6 +92,8 @@ static void test_the_steady_state_alone(void **state)
     point(&t, 13 * S, false);
     assert_int_equal(tally_judge(&t), 0);
     assert_true(t.outcomes[0].met && t.outcomes[0].measured.value == 5);
+    assert_string_equal(t.outcomes[0].unit, " ms");
+    assert_true(t.outcomes[2].met && !t.outcomes[2].unsteady && !t.outcomes[2].unit);
     assert_true(!t.outcomes[1].met && t.outcomes[1].measured.value == 60);
     tally_done(&t);
 }
