@@ -272,6 +272,7 @@ SRC_worker_cli := \
 	worker/cli/help.c \
 	worker/cli/load_setup.c \
 	worker/cli/options.c \
+	worker/cli/ratios.c \
 	worker/cli/report_setup.c
 
 SRC_worker_library := \

@@ -5,6 +5,8 @@ import random
 import subprocess
 import sys
 
+import pytest
+
 from harness.worker import ROOT
 
 DUMP = os.path.join(ROOT, "build/test/tools/options_dump")
@@ -246,3 +248,40 @@ def files(case):
             with open(os.path.join(folder, name), encoding="utf-8", newline="") as file:
                 text += "--- %s\n%s\n" % (name, file.read())
     return text
+
+
+CLASSES = """
+from locust import HttpUser, task
+class Second(HttpUser):
+    weight = 3
+    @task(2)
+    def a(self): pass
+    @task
+    def b(self): pass
+class First(HttpUser):
+    weight = 4
+    @task
+    def c(self): pass
+class Fixed(HttpUser):
+    fixed_count = 2
+    @task
+    def d(self): pass
+"""
+SCENARIO = {"users": [
+    {"name": "Second", "weight": 3, "tasks": [{"name": "a", "weight": 2, "steps": ["/"]}, {"name": "b", "steps": ["/"]}]},
+    {"name": "First", "weight": 4, "tasks": [{"name": "c", "steps": ["/"]}]},
+    {"name": "Fixed", "fixed_count": 2, "tasks": [{"name": "d", "steps": ["/"]}]}]}
+
+
+@pytest.mark.parametrize("arguments", [
+    ["--list"], ["-l", "First"], ["--show-task-ratio"], ["--show-task-ratio", "-u", "9", "--headless"],
+    ["--show-task-ratio", "Second"], ["--show-task-ratio-json"], ["--show-task-ratio-json", "-u", "12"],
+    ["--show-task-ratio-json", "-u", "1", "First"]], ids=" ".join)
+def test_questions_are_answered_as_by_locust(arguments, tmp_path):
+    write(str(tmp_path / "locustfile.py"), CLASSES)
+    write(str(tmp_path / "scenario.json"), json.dumps(SCENARIO))
+    locust = [sys.executable, "-m", "locust", "-f", str(tmp_path / "locustfile.py")]
+    cicada = [os.path.join(ROOT, "build/cicada"), "-f", str(tmp_path / "scenario.json")]
+    want, got = (subprocess.run(program + arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=60, check=True).stdout
+                 for program in (locust, cicada))
+    assert got == want and want

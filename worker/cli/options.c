@@ -697,6 +697,13 @@ static void name_scenario(struct parse *p)
 static int check(struct parse *p)
 {
     struct options *o = p->o;
+    if (options_ask(o) && !o->calibrate) {
+        o->worker = false;
+        o->headless = true;
+    }
+    if (layer_of(p, "--autoquit") && !layer_of(p, "--autostart"))
+        return err_set(p->err, -EINVAL,
+                       "--autoquit is only meaningful in combination with --autostart");
     if (!o->worker && !o->headless && !o->calibrate)
         return err_set(p->err, -EINVAL,
                        "give --headless to make the load from here, or --worker (and "

@@ -30,6 +30,9 @@ struct options_list {
 struct options {
     bool help; /* print what is asked and leave; nothing else was checked */
     bool version;
+    bool list; /* answer this from the scenario and leave, as the next two */
+    bool show_task_ratio;
+    bool show_task_ratio_json;
 
     bool worker;
     bool headless;
@@ -120,6 +123,12 @@ struct options {
     struct options_list notices;  /* a line for the log for each flag that was ignored */
     void *memory;                 /* for options_done */
 };
+
+/* Was a question asked in place of a run? */
+static inline bool options_ask(const struct options *o)
+{
+    return o->list || o->show_task_ratio || o->show_task_ratio_json;
+}
 
 /* A configuration file's text and what messages call it. */
 struct options_file {

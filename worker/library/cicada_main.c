@@ -6,6 +6,7 @@
 #include "worker/cli/help.h"
 #include "worker/cli/load_setup.h"
 #include "worker/cli/options.h"
+#include "worker/cli/ratios.h"
 #include "worker/cli/report_setup.h"
 #include "worker/engine/engine.h"
 #include "worker/runner/headless.h"
@@ -24,6 +25,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include <zmq.h>
+
+#define ANSWER_MAX_BYTES (256u << 20)
 
 /* One line for whoever started the process, and in the log's file if there is one. */
 static int fail(const struct err *err, const char *log_file, int exit_code)
@@ -198,6 +201,35 @@ static int run(const struct options *o, const struct cicada_test *test)
     return exit_code;
 }
 
+/* What Locust tells of a test without running it. */
+static int answer(const struct options *o, const struct cicada_test *test)
+{
+    struct err err = {0};
+    struct plan *plan = NULL;
+    struct buf text;
+    struct pen pen = {&text, 0};
+    buf_init(&text, ANSWER_MAX_BYTES);
+    int rc = load_setup_plan(o, test, -1, &plan, &err);
+    bool *chosen = rc == 0 ? load_setup_classes(o, plan) : NULL;
+    const bool *wanted = o->user_classes.count > 0 ? chosen : NULL;
+    uint64_t users = o->users > 0 ? (uint64_t)o->users : 0;
+    if (rc == 0 && !chosen)
+        rc = err_set(&err, -ENOMEM, "out of memory");
+    if (rc == 0 && o->list)
+        ratios_list(&pen, plan);
+    else if (rc == 0 && o->show_task_ratio)
+        ratios_text(&pen, plan, wanted, users);
+    else if (rc == 0)
+        ratios_json(&pen, plan, wanted, users);
+    if (rc == 0 && pen.rc < 0)
+        rc = err_set(&err, pen.rc, "%s", strerror(-pen.rc));
+    bool shown = rc == 0 && fputs(buf_c(&text), stdout) >= 0 && fflush(stdout) == 0;
+    free(chosen);
+    plan_free(plan);
+    buf_done(&text);
+    return rc < 0 ? fail(&err, NULL, fault(rc)) : shown ? EXIT_DONE : EXIT_FAILED;
+}
+
 static bool open_libraries(void)
 {
     struct err err = {0};
@@ -257,6 +289,8 @@ static int run_with_options(char **args, const struct cicada_test *test)
         exit_code = command_show_help(help_add);
     } else if (options.version) {
         exit_code = show_version();
+    } else if (options_ask(&options)) {
+        exit_code = answer(&options, test);
     } else if (open_libraries()) {
         exit_code = run(&options, test);
         curl_global_cleanup();

@@ -104,6 +104,46 @@ void pen_html(struct pen *p, struct str s)
     }
 }
 
+/* --- JSON ------------------------------------------------------------------------------------ */
+
+static void unit(struct pen *p, uint32_t u)
+{
+    pen_printf(p, "\\u%04x", u);
+}
+
+static void escaped(struct pen *p, uint32_t point)
+{
+    static const char named[] = "\"\\\n\r\t\f\b", letters[] = "\"\\nrtfb";
+    const char *found = point ? memchr(named, (int)point, sizeof named - 1) : NULL;
+    if (found && point < 0x80)
+        pen_printf(p, "\\%c", letters[found - named]);
+    else if (point >= 0x20 && point < 0x7F)
+        pen_printf(p, "%c", (char)point);
+    else if (point < 0x10000)
+        unit(p, point);
+    else {
+        unit(p, 0xD800 + ((point - 0x10000) >> 10));
+        unit(p, 0xDC00 + ((point - 0x10000) & 0x3FF));
+    }
+}
+
+void pen_json(struct pen *p, struct str s)
+{
+    pen_text(p, "\"");
+    for (size_t at = 0, n; at < s.len && p->rc == 0; at += n) {
+        uint32_t point;
+        n = utf8_decode(str_sub(s, at, s.len), &point);
+        if (n == 0) {
+            point = 0xFFFD;
+            n = 1;
+        }
+        escaped(p, point);
+    }
+    pen_text(p, "\"");
+}
+
+/* --- numbers and times ----------------------------------------------------------------------- */
+
 void pen_fixed(struct pen *p, double value, int decimals)
 {
     char text[NUM_FIXED_BYTES];

@@ -28,6 +28,10 @@ void pen_blanks(struct pen *p, size_t count);
  * characters that HTML forbids, become U+FFFD. */
 void pen_html(struct pen *p, struct str s);
 
+/* A JSON string as Python's json.dumps writes it: all but ASCII is escaped. What is not UTF-8
+ * becomes U+FFFD. */
+void pen_json(struct pen *p, struct str s);
+
 /* A number with so many decimals, free of the locale. */
 void pen_fixed(struct pen *p, double value, int decimals);
 void pen_count(struct pen *p, uint64_t n); /* 1,234,567 */

@@ -1,49 +1,11 @@
 #include "worker/output/stats_json.h"
 
 #include "base/num.h"
-#include "base/utf8.h"
 #include "worker/stats/seconds.h"
 
 #include <inttypes.h>
 
 /* --- pieces of JSON as Python writes them --------------------------------------------------- */
-
-static void unit(struct pen *p, uint32_t u)
-{
-    pen_printf(p, "\\u%04x", u);
-}
-
-static void escaped(struct pen *p, uint32_t point)
-{
-    static const char named[] = "\"\\\n\r\t\f\b", letters[] = "\"\\nrtfb";
-    const char *found = point ? memchr(named, (int)point, sizeof named - 1) : NULL;
-    if (found && point < 0x80)
-        pen_printf(p, "\\%c", letters[found - named]);
-    else if (point >= 0x20 && point < 0x7F)
-        pen_printf(p, "%c", (char)point);
-    else if (point < 0x10000)
-        unit(p, point);
-    else {
-        unit(p, 0xD800 + ((point - 0x10000) >> 10));
-        unit(p, 0xDC00 + ((point - 0x10000) & 0x3FF));
-    }
-}
-
-/* Names of entries are valid UTF-8. */
-static void text(struct pen *p, struct str s)
-{
-    pen_text(p, "\"");
-    for (size_t at = 0, n; at < s.len && p->rc == 0; at += n) {
-        uint32_t point;
-        n = utf8_decode(str_sub(s, at, s.len), &point);
-        if (n == 0) {
-            point = 0xFFFD;
-            n = 1;
-        }
-        escaped(p, point);
-    }
-    pen_text(p, "\"");
-}
 
 static void key(struct pen *p, const char *name, bool first)
 {
@@ -117,9 +79,9 @@ static void entry(struct pen *p, const struct stats_entry *e)
 {
     pen_text(p, "    {");
     key(p, "name", true);
-    text(p, e->name);
+    pen_json(p, e->name);
     key(p, "method", false);
-    text(p, e->method);
+    pen_json(p, e->method);
     key(p, "last_request_timestamp", false);
     if (e->last_request_s > 0)
         real(p, e->last_request_s);

@@ -287,6 +287,21 @@ static void test_ignored_flags_are_told_once(void **state)
     options_done(&o);
 }
 
+static void test_questions_need_no_kind_of_run(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {"-l -f a.json", "--worker --show-task-ratio -f a.json",
+                                        "--show-task-ratio-json -f a.json A"};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct options o;
+        struct err err;
+        assert_int_equal(parse(lines[i], "", "", &o, &err), 0);
+        assert_true(options_ask(&o) && !o.worker);
+        assert_true(o.list == (i == 0) && o.show_task_ratio == (i == 1));
+        options_done(&o);
+    }
+}
+
 static void test_the_last_scenario_counts(void **state)
 {
     (void)state;
@@ -366,6 +381,9 @@ static void test_mistakes(void **state)
          "--users: must be a whole number from 0 to 10000000, not '-1'"},
         {"--headless -r 0 http://h", "", "", "--spawn-rate: must be a number above 0, not '0'"},
         {"--headless -r inf http://h", "", "", "--spawn-rate: must be a number above 0, not 'inf'"},
+        {"--headless --autoquit 3 http://h", "", "",
+         "--autoquit is only meaningful in combination with --autostart"},
+        {"--list", "", "", "nothing to run: give a scenario file (-f FILE) or a URL"},
         {"--headless --csv-full-history http://h", "", "",
          "'--csv-full-history' requires '--csv'."},
         {"--master", "", "",
@@ -579,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_wait_between_runs),
         cmocka_unit_test(test_processes_are_threads),
         cmocka_unit_test(test_ignored_flags_are_told_once),
+        cmocka_unit_test(test_questions_need_no_kind_of_run),
         cmocka_unit_test(test_the_last_scenario_counts),
         cmocka_unit_test(test_a_headless_run),
         cmocka_unit_test(test_help_and_version_come_first),

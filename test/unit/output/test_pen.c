@@ -66,6 +66,15 @@ static void test_html_is_escaped(void **state)
     }
 }
 
+static void test_json_is_as_python_writes_it(void **state)
+{
+    (void)state;
+    struct sheet *s = sheet(1000);
+    pen_json(&s->pen, STR("a\"\\/\b\f\n\r\t\0\x7f\xC3\xA9\xE2\x82\xAC\xF0\x9F\x99\x82\xFF"));
+    assert_string_equal(buf_c(&s->b), "\"a\\\"\\\\/\\b\\f\\n\\r\\t\\u0000\\u007f"
+                                      "\\u00e9\\u20ac\\ud83d\\ude42\\ufffd\"");
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -106,6 +115,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shown_text_commands_no_terminal),
         cmocka_unit_test(test_html_is_escaped),
+        cmocka_unit_test(test_json_is_as_python_writes_it),
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_the_first_failure_stays),
     };
