@@ -470,8 +470,7 @@ static int check_host(const struct engine *e, size_t class, struct err *err)
     if (!e->binding->classes[class].lacks_host)
         return 0;
     return err_set(err, -EINVAL,
-                   "user class '%.*s' has no host: give one by --host, in the master's web page or "
-                   "in the scenario",
+                   "user class '%.*s' has no host: give one by --host or in the scenario",
                    STR_ARG(e->plan->classes[class].name));
 }
 
