@@ -15,7 +15,7 @@ from scenario_run import CICADA, ROOT
 EXAMPLES = sorted(n for n in os.listdir(os.path.join(ROOT, "examples")) if n.endswith((".yaml", ".json")))
 RANDOM = {"agent_session.yaml", "login.yaml", "sequential.json", "feed.yaml", "follow.yaml"}  # numbers differ from run to run
 USERS = collections.defaultdict(lambda: 1, {"give_up.yaml": 3, "pacing.json": 3, "shop.json": 2})
-OFTEN = 15  # what one run does so often the other one does as well
+OFTEN = 20  # what one run does so often the other one, if it is as long, does as well
 
 
 def example(name, tmp_path):
@@ -32,7 +32,8 @@ def example(name, tmp_path):
 
 
 def often(counter, other):
-    return {what for what, n in counter.items() if n >= OFTEN and not other[what]}
+    share = min(1, sum(other.values()) / sum(counter.values()))
+    return {what for what, n in counter.items() if n * share >= OFTEN and not other[what]}
 
 
 def compare(ours, theirs, digits):
