@@ -250,6 +250,13 @@ def files(case):
     return text
 
 
+def test_a_home_out_of_reach_holds_no_file(tmp_path):
+    """As where the container's user is not the owner of HOME."""
+    done = subprocess.run([DUMP, "--headless", "http://h"], env={"HOME": "/dev/null"}, cwd=str(tmp_path),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 CLASSES = """
 from locust import HttpUser, task
 class Second(HttpUser):

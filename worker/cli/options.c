@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define DEFAULT_MASTER_PORT      5557
 #define DEFAULT_REPORT           "auto"
@@ -797,8 +798,8 @@ static int layer_path(struct parse *p, struct str home, const char *name, bool s
     if (rc == 0) {
         struct options_file file = {buf_c(&path), buf_str(&text)};
         rc = layer_file(p, &file);
-    } else if (standard && rc == -ENOENT) {
-        rc = 0;
+    } else if (standard && access(buf_c(&path), F_OK) < 0) {
+        rc = 0; /* also when it is in somebody else's home */
     } else {
         err_set(p->err, rc, "%s", err.text);
     }
