@@ -60,10 +60,19 @@ static bool is_replaceable(const char *path)
     return lstat(path, &st) < 0 || S_ISREG(st.st_mode);
 }
 
+/* A file in a folder that takes no new ones, or mounted by itself, cannot be replaced; if it can be
+ * written to, that is what its owner meant. */
+static bool is_to_be_kept(const char *path, int rc)
+{
+    return (rc == -EACCES || rc == -EPERM || rc == -EROFS || rc == -EBUSY) &&
+           access(path, W_OK) == 0;
+}
+
+/* Of this process: another one may write the same file just now. */
 static char *part_of(const char *path)
 {
     char *part;
-    return asprintf(&part, "%s.part", path) < 0 ? NULL : part;
+    return asprintf(&part, "%s.%ld.part", path, (long)getpid()) < 0 ? NULL : part;
 }
 
 int files_put(int fd, struct str bytes)
@@ -116,7 +125,7 @@ int files_try(const char *path, struct err *err)
     rc = write_to(part, (struct str){blank, sizeof blank});
     (void)unlink(part); /* when it could not be made, it is not there */
     free(part);
-    return rc < 0 ? failed(err, path, -rc) : 0;
+    return rc < 0 && !is_to_be_kept(path, rc) ? failed(err, path, -rc) : 0;
 }
 
 int files_write(const char *path, struct str bytes, struct err *err)
@@ -135,6 +144,8 @@ int files_write(const char *path, struct str bytes, struct err *err)
     if (rc < 0)
         (void)unlink(part); /* half a file is of no use to anybody */
     free(part);
+    if (is_to_be_kept(path, rc))
+        rc = write_to(path, bytes);
     return rc < 0 ? failed(err, path, -rc) : 0;
 }
 

@@ -1,8 +1,9 @@
 /* Files as an output needs them: tried before the load, and written whole. Blocking; any thread,
  * one at a time for each path.
  *
- * What is there as a regular file, or not at all, is written under PATH.part and renamed. All else
- * (a symbolic link, a device, a pipe) is opened and written to: a rename would replace it. */
+ * What is there as a regular file, or not at all, is written under PATH.PID.part and renamed. All
+ * else (a symbolic link, a device, a pipe) is opened and written to: a rename would replace it. So
+ * is a file that cannot be replaced: in a folder that takes no new ones, or mounted by itself. */
 #ifndef CICADA_WORKER_OUTPUT_FILES_H
 #define CICADA_WORKER_OUTPUT_FILES_H
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +28,7 @@ static int make_folder(void **state)
     return mkdtemp(the_folder) ? 0 : -1;
 }
 
+/* Fails when anything else is left, such as a part of a file. */
 static int drop_folder(void **state)
 {
     (void)state;
@@ -51,7 +53,6 @@ static void test_trying_leaves_nothing_but_folders(void **state)
     assert_int_equal(files_try(in_folder("a/b/file"), NULL), 0);
     assert_int_equal(access(in_folder("a/b"), F_OK), 0);
     assert_int_equal(access(in_folder("a/b/file"), F_OK), -1);
-    assert_int_equal(access(in_folder("a/b/file.part"), F_OK), -1);
     assert_int_equal(files_write(in_folder("a/b/file"), STR("old"), NULL), 0);
     assert_int_equal(files_try(in_folder("a/b/file"), NULL), 0);
     assert_holds(in_folder("a/b/file"), "old");
@@ -70,7 +71,29 @@ static void test_a_file_is_replaced_whole(void **state)
     assert_string_equal(text, "first");
     assert_int_equal(fclose(reader), 0);
     assert_holds(in_folder("file"), "second");
-    assert_int_equal(access(in_folder("file.part"), F_OK), -1);
+}
+
+/* All write the same file at once: each finds its own part again. */
+static void test_processes_do_not_take_each_others_parts(void **state)
+{
+    (void)state;
+    const char *path = in_folder("file");
+    pid_t writers[4];
+    for (size_t i = 0; i < 4; i++) {
+        writers[i] = fork();
+        assert_true(writers[i] >= 0);
+        int rc = 0;
+        for (unsigned n = 0; writers[i] == 0 && rc == 0 && n < 300; n++)
+            rc = files_write(path, STR("whole"), NULL);
+        if (writers[i] == 0)
+            _exit(rc == 0 ? 0 : 1);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        int status;
+        assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
+        assert_int_equal(status, 0);
+    }
+    assert_holds(path, "whole");
 }
 
 static void test_a_link_stays_a_link(void **state)
@@ -84,6 +107,26 @@ static void test_a_link_stays_a_link(void **state)
     assert_int_equal(lstat(in_folder("link"), &st), 0);
     assert_true(S_ISLNK(st.st_mode));
     assert_holds(in_folder("file"), "new");
+}
+
+/* Root may everything, so it is somebody else for a moment. */
+static void test_a_file_in_a_closed_folder_is_written_to(void **state)
+{
+    (void)state;
+    const char *path = in_folder("file");
+    assert_int_equal(files_write(path, STR("a longer text"), NULL), 0);
+    assert_int_equal(chmod(path, 0666), 0);
+    assert_int_equal(chmod(the_folder, 0555), 0);
+    bool root = geteuid() == 0;
+    assert_int_equal(root ? seteuid(65534) : 0, 0);
+    int tried = files_try(path, NULL), written = files_write(path, STR("new"), NULL);
+    int other = files_try(in_folder("other"), NULL);
+    assert_int_equal(root ? seteuid(0) : 0, 0);
+    assert_int_equal(chmod(the_folder, 0700), 0);
+    assert_int_equal(tried, 0);
+    assert_int_equal(written, 0);
+    assert_int_equal(other, -EACCES);
+    assert_holds(path, "new");
 }
 
 static void test_trying_a_pipe_does_not_wait(void **state)
@@ -116,7 +159,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_trying_leaves_nothing_but_folders, make_folder,
                                         drop_folder),
         cmocka_unit_test_setup_teardown(test_a_file_is_replaced_whole, make_folder, drop_folder),
+        cmocka_unit_test_setup_teardown(test_processes_do_not_take_each_others_parts, make_folder,
+                                        drop_folder),
         cmocka_unit_test_setup_teardown(test_a_link_stays_a_link, make_folder, drop_folder),
+        cmocka_unit_test_setup_teardown(test_a_file_in_a_closed_folder_is_written_to, make_folder,
+                                        drop_folder),
         cmocka_unit_test_setup_teardown(test_trying_a_pipe_does_not_wait, make_folder, drop_folder),
         cmocka_unit_test_setup_teardown(test_faults_name_the_path, make_folder, drop_folder),
     };
