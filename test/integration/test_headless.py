@@ -390,3 +390,27 @@ def test_keys_change_the_users(nginx, tmp_path):
         run.wait()
         os.close(master)
         os.close(terminal)
+
+
+@pytest.mark.parametrize("shape", [
+    {"stages": [{"duration": 1, "users": 1, "spawn_rate": 1}, {"duration": 2, "users": 2, "spawn_rate": 1}]},
+    {"arrival": {"stages": [{"duration": "2s", "rate": 20}]}}], ids=["stages", "arrival"])
+def test_the_live_view_knows_the_end_of_a_scenario(nginx, tmp_path, shape):
+    """--run-time is overruled, so the time left is not its."""
+    scenario = write(tmp_path / "s.json", dict(shape, host=nginx.url, wait_time=0.1, tasks=[PASSES]))
+    master, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, (24, 80))
+    run = subprocess.Popen([CICADA, "--headless", "-f", scenario, "-t", "60"], stdin=subprocess.DEVNULL, stderr=terminal,
+                           stdout=subprocess.DEVNULL, env=dict(os.environ, TERM="xterm", NO_COLOR="1"))
+    os.close(terminal)
+    seen = b""
+    try:
+        while True:
+            seen += os.read(master, 65536)
+    except OSError:  # nobody holds the other side any more
+        assert run.wait(20) == 0
+    finally:
+        run.kill()
+        run.wait()
+        os.close(master)
+    assert b" of 00:02 " in seen and b"of 01:00" not in seen, seen.decode()

@@ -83,6 +83,16 @@ static enum report_phase report_phase(const struct headless *h)
     return REPORT_DONE;
 }
 
+/* How long the load is to last. Stages overrule --run-time. */
+static struct measure planned_s(const struct headless *h)
+{
+    uint64_t end_us = h->plan->shape ? shape_end_us(h->plan->shape) : UINT64_MAX;
+    if (end_us != UINT64_MAX)
+        return measure_of((double)end_us / 1e6);
+    uint64_t run_time_s = h->options->run_time_s;
+    return run_time_s ? measure_of((double)run_time_s) : MEASURE_UNKNOWN;
+}
+
 static struct report make_report(const struct headless *h, const struct engine_status *status)
 {
     const struct headless_options *o = h->options;
@@ -94,7 +104,7 @@ static struct report make_report(const struct headless *h, const struct engine_s
         .end_s = h->end_s,
         .now_s = clock_wall_s(),
         .phase = report_phase(h),
-        .run_time_s = o->run_time_s ? measure_of((double)o->run_time_s) : MEASURE_UNKNOWN,
+        .run_time_s = planned_s(h),
         .requests = {.started = status->started,
                      .succeeded = status->succeeded,
                      .failed = status->failed,
