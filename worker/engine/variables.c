@@ -165,6 +165,8 @@ static int insert(const struct value_view *value, enum plan_insert how, struct b
         return buf_add(out, value->text);
     case PLAN_INSERT_FORM:
         return encode_form(out, value->text);
+    case PLAN_INSERT_QUOTED:
+        return encode_quoted(out, value->text);
     case PLAN_INSERT_JSON_TEXT:
         return encode_json(out, value->text);
     case PLAN_INSERT_JSON_VALUE:

@@ -41,6 +41,7 @@ VALUE_LIMIT = 1 << 20
 NAME_BYTES = 4096
 
 log = logging.getLogger("scenario")
+logging.getLogger("urllib3").setLevel(logging.WARNING)  # its debug lines have URLs with the values of variables
 
 
 class Failure(Exception):
@@ -107,13 +108,14 @@ def as_number(text):
 
 
 # --- texts with variables: "${name}" is the value, "${name|form}" the value encoded for a form, "${name|json}" for the
-# --- inside of a JSON string, "${name|value}" as a JSON value; "$${" is "${" itself
+# --- inside of a JSON string, "${name|quoted}" for a part's header, "${name|value}" as a JSON value; "$${" is "${" itself
 
-MARK = re.compile(r"\$\$\{|\$\{([^}|]*)(?:\|(form|json|value))?\}")
+MARK = re.compile(r"\$\$\{|\$\{([^}|]*)(?:\|(form|json|quoted|value))?\}")
 ENCODED = {
     None: lambda value: value.text,
     "form": lambda value: urllib.parse.quote_plus(bytes_of(value.text)),
     "json": lambda value: json.dumps(repaired(value.text))[1:-1],
+    "quoted": lambda value: value.text.replace('"', "%22").replace("\n", "%0A").replace("\r", "%0D"),
     "value": lambda value: value.text if value.json else json.dumps(repaired(value.text)),
 }
 

@@ -146,6 +146,7 @@ static int add_value(struct buf *b, const struct plan_piece *piece)
         [PLAN_INSERT_JSON_TEXT] = "|json",
         [PLAN_INSERT_JSON_VALUE] = "|value",
         [PLAN_INSERT_FORM] = "|form",
+        [PLAN_INSERT_QUOTED] = "|quoted",
     };
     const struct plan_source *value = piece->value;
     if (value->kind == PLAN_SOURCE_RANDOM)

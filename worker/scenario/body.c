@@ -1,4 +1,5 @@
 /* The bodies that a request can have. Each is one text, with or without variables. */
+#include "worker/scenario/encode.h"
 #include "worker/scenario/load.h"
 
 /* --- text, file --- */
@@ -142,8 +143,8 @@ int load_body_form(struct loader *l, const struct node *n, struct load_body *ret
  * what the parts hold, so that it is in none of them by chance. */
 
 struct part_draft {
-    const struct node *file, *text;
-    struct str filename, content_type;
+    const struct node *file, *text, *filename;
+    struct str content_type;
 };
 
 static int read_part_file(struct loader *l, const struct node *n, void *target)
@@ -163,12 +164,17 @@ static int read_part_text(struct loader *l, const struct node *n, void *target)
 
 static int read_part_filename(struct loader *l, const struct node *n, void *target)
 {
-    return load_name(l, n, &((struct part_draft *)target)->filename);
+    struct str name;
+    ((struct part_draft *)target)->filename = n;
+    return load_name(l, n, &name);
 }
 
 static int read_part_type(struct loader *l, const struct node *n, void *target)
 {
-    return load_name(l, n, &((struct part_draft *)target)->content_type);
+    int rc = load_name(l, n, &((struct part_draft *)target)->content_type);
+    if (rc == 0 && text_has_variables(n->text))
+        return load_fail(l, n, "must not have variables");
+    return rc;
 }
 
 static const struct load_key part_keys[] = {
@@ -178,23 +184,6 @@ static const struct load_key part_keys[] = {
     {.name = "content_type", .read = read_part_type, .also = "type mime"},
 };
 
-/* What browsers do with what would end the quotes (RFC 7578 2, WHATWG). */
-static int add_quoted(struct text_builder *b, struct str text)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < text.len; i++) {
-        struct str c = str_sub(text, i, i + 1);
-        if (c.ptr[0] == '"')
-            c = STR("%22");
-        else if (c.ptr[0] == '\n')
-            c = STR("%0A");
-        else if (c.ptr[0] == '\r')
-            c = STR("%0D");
-        rc = text_add(b, c);
-    }
-    return rc;
-}
-
 static struct str file_name_of(struct str path)
 {
     size_t at = path.len;
@@ -203,18 +192,34 @@ static struct str file_name_of(struct str path)
     return str_sub(path, at, path.len);
 }
 
-static int add_disposition(struct text_builder *b, struct str name, const struct part_draft *d)
+static int add_quoted(struct text_builder *b, struct str text)
+{
+    struct buf quoted;
+    buf_init(&quoted, PLAN_MAX_NAME_BYTES * 3);
+    int rc = encode_quoted(&quoted, text);
+    if (rc == 0)
+        rc = text_add(b, buf_str(&quoted));
+    buf_done(&quoted);
+    return rc;
+}
+
+static int add_filename(struct text_builder *b, const struct part_draft *d)
+{
+    int rc = d->filename || d->file ? text_add(b, STR("\"; filename=\"")) : 0;
+    if (rc == 0 && d->filename)
+        return text_add_template(b, d->filename, d->filename->text, PLAN_INSERT_QUOTED);
+    if (rc == 0 && d->file)
+        return add_quoted(b, file_name_of(d->file->text));
+    return rc;
+}
+
+static int add_disposition(struct text_builder *b, const struct node *n, const struct part_draft *d)
 {
     int rc = text_add(b, STR("Content-Disposition: form-data; name=\""));
     if (rc == 0)
-        rc = add_quoted(b, name);
-    struct str filename = d->filename;
-    if (!filename.ptr && d->file)
-        filename = file_name_of(d->file->text);
-    if (rc == 0 && filename.ptr)
-        rc = text_add(b, STR("\"; filename=\""));
-    if (rc == 0 && filename.ptr)
-        rc = add_quoted(b, filename);
+        rc = text_add_template(b, n, n->key, PLAN_INSERT_QUOTED);
+    if (rc == 0)
+        rc = add_filename(b, d);
     if (rc == 0)
         rc = text_add(b, STR("\"\r\n"));
     struct str type = d->content_type;
@@ -244,7 +249,7 @@ static int add_part(struct text_builder *b, const struct node *n)
                        node_kind_name(n->kind));
     }
     if (rc == 0)
-        rc = add_disposition(b, n->key, &d);
+        rc = add_disposition(b, n, &d);
     if (rc == 0 && d.file)
         rc = load_file(b->l, d.file, &bytes);
     if (rc < 0)

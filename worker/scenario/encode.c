@@ -54,6 +54,19 @@ int encode_json(struct buf *out, struct str text)
     return rc;
 }
 
+/* --- parts of multipart bodies --- */
+
+int encode_quoted(struct buf *out, struct str text)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < text.len; i++) {
+        char c = text.ptr[i];
+        bool ends = c == '"' || c == '\n' || c == '\r';
+        rc = ends ? buf_printf(out, "%%%02X", (unsigned)c) : buf_add_byte(out, c);
+    }
+    return rc;
+}
+
 /* --- forms --- */
 
 static bool is_unreserved(char c)

@@ -78,6 +78,7 @@ enum plan_insert {
     PLAN_INSERT_JSON_TEXT,  /* inside a JSON string */
     PLAN_INSERT_JSON_VALUE, /* in the place of a JSON value: numbers stay numbers */
     PLAN_INSERT_FORM,       /* as application/x-www-form-urlencoded */
+    PLAN_INSERT_QUOTED,     /* inside the quotes of a part's header in multipart/form-data */
 };
 
 struct plan_piece {

@@ -67,6 +67,8 @@ static int add_literal(struct text_builder *b, struct str text, enum plan_insert
         return encode_json(&b->literal, text);
     case PLAN_INSERT_FORM:
         return encode_form(&b->literal, text);
+    case PLAN_INSERT_QUOTED:
+        return encode_quoted(&b->literal, text);
     }
     return -EINVAL;
 }

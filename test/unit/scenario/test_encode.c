@@ -42,6 +42,18 @@ static void test_json(void **state)
     check(encode_json, cases, sizeof cases / sizeof *cases);
 }
 
+static void test_names_of_parts(void **state)
+{
+    static const struct pair cases[] = {
+        {"", ""},
+        {"a b&c%.txt", "a b&c%.txt"},
+        {"a\"b\r\nc\\", "a%22b%0D%0Ac\\"},
+        {"\xC3\xA9", "\xC3\xA9"},
+    };
+    (void)state;
+    check(encode_quoted, cases, sizeof cases / sizeof *cases);
+}
+
 static void test_forms(void **state)
 {
     static const struct pair cases[] = {
@@ -73,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_names_of_parts),
         cmocka_unit_test(test_forms),
         cmocka_unit_test(test_ids_in_paths_are_folded),
     };
