@@ -14,7 +14,7 @@ from scenario_run import CICADA, ROOT
 
 EXAMPLES = sorted(n for n in os.listdir(os.path.join(ROOT, "examples")) if n.endswith((".yaml", ".json")))
 RANDOM = {"agent_session.yaml", "login.yaml", "sequential.json", "feed.yaml", "follow.yaml"}  # numbers differ from run to run
-USERS = collections.defaultdict(lambda: 1, {"give_up.yaml": 3, "pacing.json": 3, "shop.json": 2})
+USERS = collections.defaultdict(lambda: 1, {"follow.yaml": 15, "give_up.yaml": 3, "pacing.json": 3, "shop.json": 2})
 OFTEN = 20  # what one run does so often the other one, if it is as long, does as well
 
 
