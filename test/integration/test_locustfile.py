@@ -248,7 +248,8 @@ def test_under_a_master(tmp_path, start_master, start_python_worker, version):
     made, _ = locustfile(path, tmp_path)
     master = start_master(version=version, host="http://127.0.0.1:%d" % server.server_address[1], users=9, rate=100, run_time=6,
                           workers=2, locustfile=made, args=["--token", "s3cr3t"])
-    workers = [start_python_worker(master.port, version=version, name="worker-%d" % n, locustfile=made) for n in (1, 2)]
+    workers = [start_python_worker(master.port, version=version, name="worker-%d" % n, locustfile=made,
+                                   args=["--loglevel", "DEBUG"]) for n in (1, 2)]
     assert master.wait(60) == 0
     for worker in workers:
         assert worker.wait(20) == 0 and "Traceback" not in worker.text() and "s3cr3t" not in worker.text()

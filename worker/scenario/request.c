@@ -289,6 +289,21 @@ static int finish_method(struct loader *l, const struct node *n, struct draft *d
 
 /* --- URL and name --- */
 
+/* "GET /x", as other tools write a request. */
+static bool begins_with_method(struct str text)
+{
+    static const char *const methods[] = {"GET",    "POST", "PUT",    "PATCH",
+                                          "DELETE", "HEAD", "OPTIONS"};
+    struct str word = str_sub(text, 0, str_find(text, ' '));
+    struct str rest = str_trim(str_sub(text, word.len, text.len));
+    bool is_path = str_starts(rest, STR("/")) || str_starts_nocase(rest, STR("http"));
+    for (size_t i = 0; is_path && i < sizeof methods / sizeof *methods; i++) {
+        if (str_eq_nocase(word, str_of(methods[i])))
+            return true;
+    }
+    return false;
+}
+
 static int check_url(struct loader *l, const struct node *n, struct str text)
 {
     char quoted[LOG_QUOTED_BYTES];
@@ -302,6 +317,9 @@ static int check_url(struct loader *l, const struct node *n, struct str text)
     }
     if (text.ptr[0] == ' ' || text.ptr[text.len - 1] == ' ')
         return load_fail(l, n, "must not begin or end with a space");
+    if (begins_with_method(text))
+        return load_fail(l, n, "%s begins with a method: write a step such as {\"get\": \"/x\"}",
+                         log_quote(text, quoted));
     if (strchr("?#", text.ptr[0]))
         return load_fail(l, n, "must begin with '/', not with '%c'", text.ptr[0]);
     if (!url_is_absolute(text) && url_has_scheme(text) && !text_has_variables(text))

@@ -45,8 +45,9 @@ bool load_is_name(struct str name)
 static int bad_name(struct loader *l, const struct node *n, struct str name)
 {
     char quoted[LOG_QUOTED_BYTES];
-    return load_fail(l, n, "%s is no name of a variable: letters, digits, '_', '-' and '.'",
-                     log_quote(name, quoted));
+    return load_fail(
+        l, n, "%s is no name of a variable: letters, digits, '_', '-' and '.', a letter first",
+        log_quote(name, quoted));
 }
 
 /* The entry of a name, made when it is new. */
