@@ -90,6 +90,14 @@ def test_each_request_is_in_the_files(start, nginx, tmp_path):
     assert re.search(r'All users spawned: \{"A": 4, "B": 2, "C": 0\} \(6 total users\)', run.text())
 
 
+def test_the_last_second_is_of_the_users_that_made_it(start, nginx, tmp_path):
+    """Its samples come when they are gone: it counted as a second of nobody, and a run of one second had no steady state."""
+    scenario = write(tmp_path / "s.json", {"host": nginx.url, "wait_time": 0.05, "tasks": [PASSES]})
+    run = start("-f", scenario, "-u", "3", "-r", "9", "-t", "1", "--csv", str(tmp_path / "out"), "--threshold", "requests > 1 steady")
+    assert run.wait() == 0
+    assert table(tmp_path / "out_stats_history.csv")[-1]["User Count"] == "3"
+
+
 def test_stages(start, nginx, tmp_path):
     scenario = write(tmp_path / "s.json", {
         "host": nginx.url, "wait_time": 0.05,

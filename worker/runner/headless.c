@@ -26,6 +26,7 @@
 #define SECOND_US      1000000u
 #define GRACE_US       10000000u /* beyond the stop timeout: users that will not end */
 #define LAST_WORD_US   5000000u  /* for the last samples */
+#define AFTER_LOAD_US  100000u   /* samples that come so soon after the load are of it alone */
 #define EVENTS_AT_ONCE 8
 
 enum phase {
@@ -56,6 +57,9 @@ struct headless {
     uint64_t begin_us;
     double begin_s;
     double end_s;
+    uint64_t load_end_us; /* when the load ended, and what it was then */
+    uint32_t load_end_users;
+    bool load_end_steady;
     uint64_t second_us;  /* the next second's end */
     uint64_t give_up_us; /* of what the phase waits for */
     int epoll_fd;
@@ -209,10 +213,21 @@ static void advance(struct headless *h)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
+static void note_load(struct headless *h)
+{
+    struct engine_status status;
+    engine_status(h->engine, &status);
+    h->load_end_us = clock_mono_us();
+    h->load_end_users = (uint32_t)status.running_total;
+    h->load_end_steady = course_is_steady(&h->course, h->load_end_us, status.running_total);
+}
+
 static void end_load(struct headless *h, double stop_timeout_s)
 {
     if (h->phase > PHASE_STOPPING)
         return;
+    if (h->phase == PHASE_LOAD)
+        note_load(h);
     h->phase = PHASE_STOPPING;
     course_end(&h->course);
     uint64_t wait_us = stop_timeout_s > 0 ? (uint64_t)(stop_timeout_s * 1e6) : 0;
@@ -282,15 +297,33 @@ static void tick(struct headless *h, const struct engine_status *status)
     output_tick(h->output, &report);
 }
 
-static void take_point(struct headless *h, const struct engine_status *status)
+/* The samples of the load's last second come when its users are gone; they are of those all the
+ * same. */
+static bool is_of_load(const struct headless *h, uint64_t now_us)
+{
+    return h->phase != PHASE_LOAD && now_us - h->load_end_us < AFTER_LOAD_US;
+}
+
+static bool is_steady(const struct headless *h, uint64_t now_us, uint64_t running)
+{
+    if (h->phase == PHASE_LOAD)
+        return course_is_steady(&h->course, now_us, running);
+    return is_of_load(h, now_us) && h->load_end_steady &&
+           now_us - h->tally.since_us >= SECOND_US / 2; /* less is no second */
+}
+
+static void take_point(struct headless *h, const struct engine_status *now)
 {
     uint64_t now_us = clock_mono_us();
+    struct engine_status with_users = *now;
+    if (is_of_load(h, now_us))
+        with_users.running_total = h->load_end_users;
+    const struct engine_status *status = &with_users;
     const struct tally_moment moment = {
         .now_us = now_us,
         .wall_s = clock_wall_s(),
         .target = h->course.target,
-        .steady =
-            h->phase == PHASE_LOAD && course_is_steady(&h->course, now_us, status->running_total),
+        .steady = is_steady(h, now_us, status->running_total),
         .engine = status,
     };
     h->asked = false;
