@@ -140,6 +140,7 @@ struct machine_options {
     double stop_timeout_s;      /* --stop-timeout, for SIGTERM and SIGINT */
     uint64_t master_timeout_us; /* to be acked, at first and after a loss; 0: for ever */
     bool reset_stats;           /* --reset-stats */
+    bool fetched;               /* the scenario came from the master */
     uint64_t ready_wait_us;     /* from client_stopped to client_ready */
 };
 

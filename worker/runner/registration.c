@@ -254,8 +254,14 @@ bool registration_forgotten(const struct machine *m)
 
 void registration_lost(struct machine *m, bool goodbye, const char *why)
 {
-    machine_log(m, LOG_WARNING, "lost the master (%s): %sregistering again", why,
-                m->state == RUNNER_READY ? "" : "the load stops, ");
+    /* a master that was started again may have another scenario, which nothing that it says tells
+     */
+    machine_log(m, LOG_WARNING, "lost the master (%s): %sregistering again%s", why,
+                m->state == RUNNER_READY ? "" : "the load stops, ",
+                m->options.fetched
+                    ? ", with the scenario that came from it: if that changes, start "
+                      "this worker anew"
+                    : "");
     machine_stop_users(m, m->wanted.stop_timeout_s);
     if (m->state != RUNNER_READY)
         machine_set_state(m, RUNNER_READY, why);

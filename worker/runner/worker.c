@@ -593,6 +593,7 @@ static int make_machine(struct worker *w)
         .master_timeout_us = machine_us(w->options->master_timeout_s),
         .ready_wait_us = machine_us(w->options->ready_wait_s),
         .reset_stats = w->options->reset_stats,
+        .fetched = w->options->fetched,
     };
     return machine_init(&w->machine, &options, clock_mono_us());
 }

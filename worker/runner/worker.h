@@ -22,6 +22,7 @@ struct worker_options {
     double master_timeout_s; /* without a master for so long: exit 1; 0: never */
     double ready_wait_s;     /* LOCUST_WORKER_ADDITIONAL_WAIT_BEFORE_READY_AFTER_STOP */
     bool reset_stats;        /* --reset-stats */
+    bool fetched;            /* the plan came from the master (-f -) */
     int signal_fd;           /* a non-blocking signalfd for SIGINT and SIGTERM, or -1 */
     uint64_t file_users;     /* as many have descriptors (engine_raise_file_limit); 0: unknown */
     struct engine_options engine;

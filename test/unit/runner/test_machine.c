@@ -30,6 +30,7 @@ struct rig {
     uint32_t targets[2];
     struct machine_engine engine;
     struct machine_actions actions;
+    char warning[MACHINE_TEXT_BYTES]; /* the last one */
 };
 
 static const struct str two_classes[] = {{"A", 1}, {"B", 1}};
@@ -153,8 +154,10 @@ static void describe(struct rig *r, const struct machine_action *a)
                                       : "error");
         break;
     case ACTION_LOG:
-        if (a->level >= LOG_WARNING)
-            say(r, "log:%s", a->level == LOG_WARNING ? "warning" : "error");
+        if (a->level < LOG_WARNING)
+            break;
+        (void)snprintf(r->warning, sizeof r->warning, "%s", a->text);
+        say(r, "log:%s", a->level == LOG_WARNING ? "warning" : "error");
         break;
     case ACTION_EXIT:
         say(r, "exit:%d", a->exit_code);
@@ -1132,6 +1135,25 @@ static void test_a_silent_master_is_left_and_looked_for(void **state)
     free_rig(r);
 }
 
+static void test_a_lost_master_leaves_its_scenario(void **state)
+{
+    (void)state;
+    for (int fetched = 0; fetched < 2; fetched++) {
+        struct rig *r = running_rig_with(1, NULL);
+        r->m.options.fetched = fetched;
+        pass(r, 500 * MS);
+        r->answering = false;
+        pass(r, 5500 * MS);
+        assert_string_equal(r->warning,
+                            fetched ? "lost the master (it does not answer heartbeats): the load "
+                                      "stops, registering again, with the scenario that came from "
+                                      "it: if that changes, start this worker anew"
+                                    : "lost the master (it does not answer heartbeats): the load "
+                                      "stops, registering again");
+        free_rig(r);
+    }
+}
+
 static void test_a_lost_connection_is_replaced_after_silence(void **state)
 {
     (void)state;
@@ -1859,6 +1881,7 @@ int main(void)
         cmocka_unit_test(test_quit_before_the_ack),
         cmocka_unit_test(test_spawn_while_quitting_is_not_answered),
         cmocka_unit_test(test_a_silent_master_is_left_and_looked_for),
+        cmocka_unit_test(test_a_lost_master_leaves_its_scenario),
         cmocka_unit_test(test_a_lost_connection_is_replaced_after_silence),
         cmocka_unit_test(test_a_connection_back_in_time_changes_nothing),
         cmocka_unit_test(test_a_restarted_master_is_told_nothing_it_cannot_bear),
