@@ -98,7 +98,17 @@ static int take_over(struct loading *l, const json_t *value)
 
 static int take_histogram(struct loading *l, const json_t *value)
 {
-    return take_selector(l, value, &l->m->histogram);
+    static const char *const parts[] = {"_bucket", "_sum", "_count"};
+    struct promql_selector s;
+    int rc = take_selector(l, value, &l->m->histogram);
+    if (rc < 0 || promql_selector_parse(text_of(value), &s, NULL) < 0)
+        return rc;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (str_ends(s.name, str_of(parts[i])))
+            return err_set(l->err, -EINVAL, "must be the histogram's own name, without '%s'",
+                           parts[i]);
+    }
+    return 0;
 }
 
 static int take_count_as(struct loading *l, const json_t *value)

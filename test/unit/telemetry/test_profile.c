@@ -121,6 +121,10 @@ static const struct {
     {PROFILE("{\"kind\":\"counter_growth\",\"name\":\"a\",\"counter\":\"rate(x[1m])\"}"),
      "my.json: measurements[0] 'a': 'counter': must be one selector such as "
      "name{label=\"value\"}, with nothing behind it"},
+    {PROFILE("{\"kind\":\"histogram_quantiles\",\"name\":\"a_{p50}\","
+             "\"histogram\":\"x_bucket{a=\\\"b\\\"}\"}"),
+     "my.json: measurements[0] 'a_{p50}': 'histogram': must be the histogram's own name, without "
+     "'_bucket'"},
     {PROFILE("{\"kind\":\"growth_ratio\",\"name\":\"a\",\"counter\":\"x\"}"),
      "my.json: measurements[0] 'a': 'over' is missing"},
     {PROFILE("{\"kind\":\"histogram_quantiles\",\"name\":\"a\",\"histogram\":\"x\"}"),
