@@ -120,7 +120,7 @@ static int parse_data(struct query_answer *a, const json_t *data, struct err *er
 }
 
 /* Remarks are for a log line: those that find no room are dropped. */
-static void add_remarks(struct query_answer *a, const json_t *list)
+static void add_remarks(struct buf *b, const json_t *list)
 {
     char quoted[LOG_QUOTED_BYTES];
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -128,8 +128,8 @@ static void add_remarks(struct query_answer *a, const json_t *list)
         if (!json_is_string(text))
             continue;
         struct str view = {json_string_value(text), json_string_length(text)};
-        size_t before = a->remarks.len;
-        if (buf_printf(&a->remarks, "%s%s", before ? "; " : "", log_quote(view, quoted)) < 0)
+        size_t before = b->len;
+        if (buf_printf(b, "%s%s", before ? "; " : "", log_quote(view, quoted)) < 0)
             return;
     }
 }
@@ -150,8 +150,8 @@ static bool add_error_of(struct buf *b, const json_t *root)
 static int parse_root(struct query_answer *a, const json_t *root, struct err *err)
 {
     const char *status = json_string_value(json_object_get(root, "status"));
-    add_remarks(a, json_object_get(root, "warnings"));
-    add_remarks(a, json_object_get(root, "infos"));
+    add_remarks(&a->warnings, json_object_get(root, "warnings"));
+    add_remarks(&a->infos, json_object_get(root, "infos"));
     if (status && strcmp(status, "success") == 0)
         return parse_data(a, json_object_get(root, "data"), err);
     struct buf why;
@@ -179,7 +179,8 @@ static int not_json(struct str body, const json_error_t *e, struct err *err)
 int query_answer_parse(struct str body, struct query_answer *ret, struct err *err)
 {
     *ret = (struct query_answer){0};
-    buf_init(&ret->remarks, ANSWER_REMARKS_BYTES);
+    buf_init(&ret->warnings, ANSWER_REMARKS_BYTES);
+    buf_init(&ret->infos, ANSWER_REMARKS_BYTES);
     if (body.len > ANSWER_BODY_BYTES)
         return err_set(err, -ERANGE, "an answer of %zu bytes, at most %u are taken", body.len,
                        ANSWER_BODY_BYTES);
@@ -197,7 +198,8 @@ void query_answer_done(struct query_answer *a)
         free(a->series[i].samples);
     }
     free(a->series);
-    buf_done(&a->remarks);
+    buf_done(&a->warnings);
+    buf_done(&a->infos);
     *a = (struct query_answer){0};
 }
 

@@ -1,6 +1,6 @@
 /* Answers of a Prometheus server, from their JSON text. Pure: bytes in, samples out; any thread. A
  * sample that is not a finite number is left out alone, and so is one that is malformed; what the
- * server remarks (warnings, infos) is kept as text. */
+ * server remarks beside it is kept as text. */
 #ifndef CICADA_TELEMETRY_ANSWER_H
 #define CICADA_TELEMETRY_ANSWER_H
 
@@ -11,7 +11,7 @@
 
 #define ANSWER_BODY_BYTES    (32u * 1024 * 1024) /* 11,000 points of 100 series, about */
 #define ANSWER_SERIES_MAX    100000
-#define ANSWER_REMARKS_BYTES 1024 /* of all remarks together; the rest is dropped */
+#define ANSWER_REMARKS_BYTES 1024 /* of all warnings or infos together; the rest is dropped */
 
 struct query_answer_sample {
     double wall_s;
@@ -27,8 +27,8 @@ struct query_answer_series {
 struct query_answer {
     struct query_answer_series *series;
     size_t count;
-    size_t dropped;     /* samples left out */
-    struct buf remarks; /* "'…'; '…'", one line; empty when there were none */
+    size_t dropped;             /* samples left out */
+    struct buf warnings, infos; /* "'…'; '…'", one line; empty when there were none */
 };
 
 /* Parse the body of a 2xx answer to an instant query (scalar, vector) or a range query (matrix).

@@ -71,36 +71,41 @@ static int wait_lag(struct harvest *h)
 /* --- asking -------------------------------------------------------------------------------------
  */
 
-static bool said_before(const struct harvest *h, size_t query)
+/* What is to be told of a query, "" for nothing. */
+typedef const char *outcome_text(const struct query_outcome *o);
+
+static const char *failure_text(const struct query_outcome *o)
 {
-    for (size_t i = 0; i < query; i++) {
-        if (strcmp(h->outcomes[i].err.text, h->outcomes[query].err.text) == 0)
-            return true;
-    }
-    return false;
+    return o->err.code < 0 ? o->err.text : "";
 }
 
-static size_t others_alike(const struct harvest *h, size_t query)
+static const char *warning_text(const struct query_outcome *o)
+{
+    return o->err.code < 0 ? "" : buf_c(&o->answer.warnings);
+}
+
+static size_t count_alike(const struct harvest *h, outcome_text *text_of, size_t from, size_t to,
+                          const char *text)
 {
     size_t n = 0;
-    for (size_t i = query + 1; i < h->plan.count; i++)
-        n += strcmp(h->outcomes[i].err.text, h->outcomes[query].err.text) == 0;
+    for (size_t i = from; i < to; i++)
+        n += strcmp(text_of(&h->outcomes[i]), text) == 0;
     return n;
 }
 
-/* One line for all queries that failed alike. */
-static void note_failure(struct harvest *h, size_t query)
+/* One line for all queries of which the same is to be told. */
+static void note(struct harvest *h, size_t query, outcome_text *text_of, const char *what)
 {
     const char *name = plan_asker(&h->plan, h->options->profile, query);
-    const char *text = h->outcomes[query].err.text;
-    if (said_before(h, query))
+    const char *text = text_of(&h->outcomes[query]);
+    if (!*text || count_alike(h, text_of, 0, query, text) > 0)
         return;
-    size_t more = others_alike(h, query);
+    size_t more = count_alike(h, text_of, query + 1, h->plan.count, text);
     if (more)
-        notes_add(&h->ret->failures, "server telemetry: %s and %zu more queries: %s", name, more,
-                  text);
+        notes_add(&h->ret->failures, "server telemetry: %s and %zu more queries: %s%s", name, more,
+                  what, text);
     else
-        notes_add(&h->ret->failures, "server telemetry: %s: %s", name, text);
+        notes_add(&h->ret->failures, "server telemetry: %s: %s%s", name, what, text);
 }
 
 static void count_outcomes(struct harvest *h)
@@ -110,13 +115,13 @@ static void count_outcomes(struct harvest *h)
         const char *name = plan_asker(&h->plan, h->options->profile, i);
         if (o->err.code < 0) {
             h->head.queries_failed++;
-            note_failure(h, i);
+            note(h, i, failure_text, "");
             continue;
         }
         h->head.queries_ok++;
-        if (o->answer.remarks.len)
-            notes_add(&h->ret->remarks, "server telemetry: %s: %s", name,
-                      buf_c(&o->answer.remarks));
+        note(h, i, warning_text, "answered with a warning: ");
+        if (o->answer.infos.len)
+            notes_add(&h->ret->remarks, "server telemetry: %s: %s", name, buf_c(&o->answer.infos));
     }
 }
 

@@ -23,8 +23,8 @@ struct telemetry_result {
     json_t *document; /* of server_summary.json; summary_write makes its text */
     json_t *flat;     /* of the row "server_summary" */
     size_t queries_ok, queries_failed;
-    struct notes failures; /* one line each, to be logged as warnings */
-    struct notes remarks;  /* what the server said beside its answers, for the debug log */
+    struct notes failures; /* one line each, and the server's own warnings (an answer in part) */
+    struct notes remarks;  /* what else it said beside its answers, for the debug log */
 };
 
 /* Probe the server (5 s), wait until the lag has passed since the run's end, ask everything at once

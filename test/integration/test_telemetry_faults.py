@@ -213,6 +213,18 @@ def test_each_failure_leaves_its_own_fields_null(serve):
     assert len(found["remarks"]) == 21 - 6 and "'a remark'" in found["remarks"][0]
 
 
+def test_a_partial_answer_is_noted(serve):
+    """It is taken; that some store of a Thanos did not answer is one line for all that it said so of."""
+    def answer(request):
+        warnings = {"warnings": ["store eu-1 is down"]} if "Restore" in request.form["query"] else {}
+        return 200, {}, success([{"metric": {}, "value": [START, "7"]}], **warnings)
+    found = harvest(serve(answer).url, "--lag", 0)
+    line, = [line for line in found["failures"] if "warning" in line]
+    assert line == "server telemetry: snapshots.restore_{p50,p90,p95,p99,mean}_s and 5 more queries: " \
+        "answered with a warning: 'store eu-1 is down'"
+    assert found["document"]["snapshots"]["restore_p50_s"] == 7
+
+
 def test_negative_growth_is_null(serve):
     found = harvest(serve(lambda r: (200, {}, success([{"metric": {}, "value": [START, "-5"]}]))).url, "--lag", 0)
     shot = found["document"]["snapshots"]

@@ -120,7 +120,8 @@ static void test_remarks_are_kept(void **state)
         "\"infos\":[\"not a counter\"],\"data\":{\"resultType\":\"vector\",\"result\":[]}}";
     struct query_answer a;
     assert_int_equal(query_answer_parse(str_of(body), &a, NULL), 0);
-    assert_string_equal(buf_c(&a.remarks), "'one store is \\x07 down'; 'not a counter'");
+    assert_string_equal(buf_c(&a.warnings), "'one store is \\x07 down'");
+    assert_string_equal(buf_c(&a.infos), "'not a counter'");
     query_answer_done(&a);
 }
 
