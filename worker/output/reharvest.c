@@ -77,17 +77,33 @@ static int read_run(const char *folder, struct reharvest *h, struct err *err)
     return rc;
 }
 
+/* A first harvest of the run tells its steady window: another one has the same. */
+static void take_window(const json_t *metadata, struct reharvest *h)
+{
+    const json_t *start = json_object_get(metadata, "steady_start_ts");
+    const json_t *end = json_object_get(metadata, "steady_end_ts");
+    double start_s = json_number_value(start), end_s = json_number_value(end);
+    if (!json_is_number(start) || !json_is_number(end) || h->sample_count < 2 ||
+        !(h->start_s <= start_s && start_s <= end_s && end_s <= h->end_s))
+        return;
+    h->samples[0] = (struct users_sample){.wall_s = start_s, .users = 1};
+    h->samples[1] = (struct users_sample){.wall_s = end_s, .users = 1};
+    h->sample_count = 2;
+}
+
 /* A summary that is not there or not whole tells nothing. */
-static int read_pods(const char *folder, struct reharvest *h)
+static int read_summary(const char *folder, struct reharvest *h)
 {
     char *path;
     struct buf bytes;
     int rc = read_file(folder, "server_summary.json", &path, &bytes, NULL);
     if (rc == 0) {
         json_auto_t *root = json_loadb(buf_c(&bytes), bytes.len, 0, NULL);
-        json_t *pods = json_object_get(json_object_get(root, "metadata"), "worker_pod_count");
+        const json_t *metadata = json_object_get(root, "metadata");
+        const json_t *pods = json_object_get(metadata, "worker_pod_count");
         if (json_is_number(pods))
             h->worker_pod_count = measure_of(json_number_value(pods));
+        take_window(metadata, h);
     }
     buf_done(&bytes);
     free(path);
@@ -98,7 +114,7 @@ int reharvest_read(const char *folder, struct reharvest *ret, struct err *err)
 {
     *ret = (struct reharvest){0};
     int rc = read_run(folder, ret, err);
-    if (rc == 0 && read_pods(folder, ret) < 0)
+    if (rc == 0 && read_summary(folder, ret) < 0)
         rc = no_memory(err);
     return rc;
 }

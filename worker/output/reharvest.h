@@ -17,9 +17,10 @@ struct reharvest {
     struct measure worker_pod_count;
 };
 
-/* From histograms.json.gz, and the number of pods from server_summary.json if it is there. ret is
- * written in any case; reharvest_done it. 0; -EPROTO (a damaged file), -ENOENT and other errnos of
- * reading (err names the file), -ENOMEM. */
+/* From histograms.json.gz; from server_summary.json, if it is there, the number of pods and the
+ * steady window, which two samples then stand for: it may come from a finer source than the
+ * folder's history. ret is written in any case; reharvest_done it. 0; -EPROTO (a damaged file),
+ * -ENOENT and other errnos of reading (err names the file), -ENOMEM. */
 MUST_USE int reharvest_read(const char *folder, struct reharvest *ret, struct err *err);
 void reharvest_done(struct reharvest *h);
 

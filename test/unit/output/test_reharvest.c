@@ -103,6 +103,27 @@ static void test_the_folder_tells_its_run(void **state)
     reharvest_done(&run);
     reharvest_done(&run);
 
+    /* the window of the first harvest, unless it is none */
+    put(r, "server_summary.json",
+        "{\"metadata\": {\"steady_start_ts\": 103.5, \"steady_end_ts\": 119}}");
+    assert_int_equal(reharvest_read(r->folder, &run, &err), 0);
+    assert_int_equal(run.sample_count, 2);
+    assert_true(run.samples[0].wall_s == 103.5 && run.samples[0].users == 1);
+    assert_true(run.samples[1].wall_s == 119 && run.samples[1].users == 1);
+    reharvest_done(&run);
+    static const char *const strange[] = {
+        "{\"metadata\": {\"steady_start_ts\": null, \"steady_end_ts\": 119}}",
+        "{\"metadata\": {\"steady_start_ts\": 99, \"steady_end_ts\": 119}}",
+        "{\"metadata\": {\"steady_start_ts\": 119, \"steady_end_ts\": 103}}",
+        "{\"metadata\": {\"steady_start_ts\": 103, \"steady_end_ts\": 126}}",
+    };
+    for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
+        put(r, "server_summary.json", strange[i]);
+        assert_int_equal(reharvest_read(r->folder, &run, &err), 0);
+        assert_int_equal(run.sample_count, 3);
+        reharvest_done(&run);
+    }
+
     put(r, "server_summary.json", "{\"metadata\": "); /* then it is not known */
     assert_int_equal(reharvest_read(r->folder, &run, &err), 0);
     assert_false(run.worker_pod_count.known);
