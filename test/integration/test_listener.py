@@ -164,6 +164,36 @@ def test_a_headless_run_ends_with_a_whole_report(version, nginx, start_master, s
     assert "Unknown message" not in python.text() and "Traceback" not in python.text()
 
 
+@pytest.mark.parametrize("version", (VERSIONS[0], NEWEST))
+def test_where_python_came_first_a_cicada_worker_is_named(version, nginx, start_master, start_cicada, start_python_worker,
+                                                          locustfile, asking, tmp_path):
+    """One of those that may report, and one alone; in the next run it leads from the start."""
+    master = start_master(version=version, locustfile=locustfile, args=["--csv", tmp_path / "run"])
+    python = start_python_worker(master.port, version=version)
+    master.wait_workers(1, ("ready",), timeout=40)
+    never = start_cicada(master.port, name="never", env=NOWHERE, args=asking(1) + ["--report", "never"])
+    others = [start_cicada(master.port, name=name, env=NOWHERE, args=asking(1)) for name in ("one", "two")]
+    for run in (1, 2):
+        said = master.size()
+        master.wait_workers(4, ("ready",), timeout=40)  # Python's is away for a while after a stop
+        master.swarm(8, 100, nginx.url)
+        master.wait_users(8)
+        wait_for(lambda: any(w.text().count("this worker reports for the test") == run for w in others), 20, master.text)
+        time.sleep(4)  # a second leader would have shown up
+        master.stop()
+        master.wait_line("this report is in", 30, said)
+        found = check_sevens(tmp_path / "run")
+        assert found["trial_summary"]["raw_configuration"]["users_source"] == "master"
+        metadata = document(tmp_path / "run")["metadata"]
+        assert metadata["end_ts"] - metadata["start_ts"] >= 4  # the whole run, and not from when it was named
+        assert sorted(w.text().count("this worker reports for the test") for w in others) == [0, run]
+    assert master.end() in (0, 1)
+    assert "reports for the test" not in never.text() and INCOMPLETE not in master.text()
+    assert len({r["worker"] for r in master.records("report") if r["cicada"] and r["cicada"]["reporter"]}) == 1
+    assert "Unknown message" not in python.text() and "Traceback" not in python.text()
+    master.assert_clean()
+
+
 @kubernetes
 def test_facts_frontiers_and_a_real_prometheus(kube, nginx, start_master, start_cicada, locustfile, tmp_path):
     prometheus = Prometheus(tmp_path / "prom", "live")
@@ -255,7 +285,7 @@ def test_a_made_locustfile_has_it(nginx, start_master, start_cicada, start_pytho
     made.write_bytes(subprocess.run([CICADA, "locustfile", scenario], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     check=True, timeout=60).stdout)
     master = start_master(users=6, rate=100, run_time=6, workers=2, locustfile=made, args=["--csv", tmp_path / "run"])
-    cicada = start_cicada(master.port, scenario="-", env=NOWHERE, args=asking(1) + ["--report", "always"])
+    cicada = start_cicada(master.port, scenario="-", env=NOWHERE, args=asking(1))
     python = start_python_worker(master.port, locustfile=made)
     assert master.wait(90) in (0, 1)
     found = check_sevens(tmp_path / "run")
@@ -482,6 +512,18 @@ a.add("3", {"stats": []})
 g = a.generator()
 assert (g["cpu_max"], g["connect_errors"], g["saturated"], g["saturated_reasons"]) == (93.0, 3, True, "CPU")
 assert g["retries"] is None and g["loop_lag_p99_ms"] == 0 and g["cpu_p50"] is None and list(a.known) == ["1", "2"]
+# one is named when all have told that nobody leads, and only one that may
+n = c.CicadaReports()
+n.add("python", {"stats": []})
+n.add("old", {"cicada": {"reporter": False}})
+n.add("never", {"cicada": {"reporter": False, "may_report": False}})
+assert n.candidate(["python", "old", "never"]) is None
+n.add("gone", {"cicada": {"reporter": False, "may_report": True}})
+n.add("auto", {"cicada": {"reporter": False, "may_report": True}})
+assert n.candidate(["python", "auto", "silent"]) is None
+assert n.candidate(["python", "never", "auto"]) == "auto"
+n.add("auto", {"cicada": {"reporter": True, "may_report": True}})
+assert n.candidate(["python", "never", "auto"]) is None
 # what is told of an earlier run comes too late
 lead = {"reporter": True, "complete": False, "start_s": 5.0, "report_within_s": 83.0}
 b.add("1", {"cicada": lead})

@@ -1,9 +1,9 @@
 # --- the master's part of the report ------------------------------------------------------------
 #
-# In a master, this adds up what cicada's workers tell of themselves in their stats messages, tells
-# the worker that reports how many users there are, lets a headless run end only when that worker
-# has told all, and writes PREFIX_stats.jsonl and PREFIX_server_summary.json beside the files of
-# --csv PREFIX. In workers and in runs without a master it does nothing. None means not measured
+# In a master, this adds up what cicada's workers tell of themselves in their stats messages, names
+# one that reports when none does, tells it how many users there are, lets a headless run end only
+# when it has told all, and writes PREFIX_stats.jsonl and PREFIX_server_summary.json beside the
+# files of --csv PREFIX. In workers and in runs without a master it does nothing. None means not measured
 # and never becomes 0. Nothing here makes a run fail: what goes wrong is a line in the log.
 
 import argparse
@@ -104,6 +104,7 @@ class CicadaReports:
 
     def __init__(self):
         self.known = {}  # ids of all workers that ever sent one, in the order of their coming
+        self.heard = set()  # ids of all workers, of either kind, that told something in this run
         self.latest = {}  # worker id: its last object in this run
         self.reports = {}  # worker id: what it reported of this run, as a leader
         self.earlier = set()  # when the runs before began
@@ -111,11 +112,13 @@ class CicadaReports:
     def begin(self):
         """A run begins. What is told of an earlier one from now on comes too late."""
         self.earlier.update(cicada_number(report.get("start_s")) for report in self.reports.values())
+        self.heard.clear()
         self.latest.clear()
         self.reports.clear()
 
     def add(self, client_id, data):
         """A stats message came. False: it was not one of cicada's workers."""
+        self.heard.add(client_id)
         told = cicada_object(data).get("cicada")
         if not isinstance(told, dict):
             return False
@@ -128,6 +131,13 @@ class CicadaReports:
 
     def leaders(self):
         return [client_id for client_id, told in self.latest.items() if told.get("reporter") is True]
+
+    def candidate(self, clients):
+        """The worker to be named the leader, when all of these have told that none of them is; None: none needs to be,
+        none can be, or it is not known yet."""
+        if self.leaders() or not self.heard.issuperset(clients):
+            return None
+        return next((i for i in self.latest if i in clients and self.latest[i].get("may_report") is True), None)
 
     def owing(self):
         """The leaders that have more to tell, and how many seconds after the end of the run they may take for it: 0
@@ -362,7 +372,12 @@ class CicadaMaster:
 
     @cicada_guarded
     def tell(self):
-        """The leader; all of cicada's workers, while it is not known who leads. Others hear nothing."""
+        """The leader; all of cicada's workers, while it is not known who leads. Others hear nothing. Workers lead of
+        themselves when they came first; where a Python worker did, one of cicada's is named, until it says that it does."""
+        present = [i for i, node in self.runner.clients.items() if node.state != "missing"]
+        named = self.reports.candidate(present)
+        if named is not None:
+            self.runner.send_message("cicada_lead", None, named)
         for client_id in self.reports.leaders() or list(self.reports.known):
             if client_id in self.runner.clients:
                 self.runner.send_message("cicada_users", {"user_count": self.runner.user_count}, client_id)
@@ -441,7 +456,7 @@ class CicadaMaster:
         if self.reports.latest:
             self.show(rows)
         if self.reports.latest and not self.reports.leaders():
-            CICADA_LOG.info("none of cicada's workers came first here, so none reports: give one --report always")
+            CICADA_LOG.info("none of cicada's workers reported: the run was too short to name one, or they may not")
         prefix = getattr(self.options, "csv_prefix", None)
         if prefix:
             self.write(prefix, rows, cicada_server_document(report, end_s))

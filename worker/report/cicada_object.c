@@ -69,8 +69,8 @@ static json_t *generator_json(const struct cicada_object *c)
 
 static json_t *base_json(const struct cicada_object *c)
 {
-    return json_pack("{s:s, s:o, s:b}", "version", CICADA_VERSION, "generator", generator_json(c),
-                     "reporter", c->reporter);
+    return json_pack("{s:s, s:o, s:b, s:b}", "version", CICADA_VERSION, "generator",
+                     generator_json(c), "reporter", c->reporter, "may_report", c->may_report);
 }
 
 /* What is no UTF-8 cannot go to a master. */

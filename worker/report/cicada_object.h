@@ -14,6 +14,7 @@ struct cicada_object {
     const struct generator_verdict *generator; /* of the run so far; NULL: could not be judged */
     struct report_requests requests;           /* of the run so far */
     bool reporter;                             /* this worker is the leader */
+    bool may_report;                           /* it would be one if it were named */
     struct measure report_within_s; /* its report is complete so long after the end of the run;
                                        unknown: nothing is to be waited for */
 

@@ -19,11 +19,11 @@ bool leader_role_parse(struct str word, enum leader_role *ret)
     return false;
 }
 
-bool leader_reports(enum leader_role role, bool has_index, uint64_t index)
+bool leader_reports(enum leader_role role, bool has_index, uint64_t index, bool named)
 {
     switch (role) {
     case LEADER_AUTO:
-        return has_index && index == 0;
+        return named || (has_index && index == 0);
     case LEADER_ALWAYS:
         return true;
     case LEADER_NEVER:

@@ -13,18 +13,21 @@
 
 #include <jansson.h>
 
-#define LEADER_SAMPLES_MAX 1000000        /* of a source; when full every second one is dropped */
-#define LEADER_SLACK_S     2.0            /* sources need a moment to speak up */
-#define LEADER_WEB_BYTES   (16u << 20)    /* of the master's /stats/requests */
-#define LEADER_MESSAGE     "cicada_users" /* from the master's listener: {"user_count": 20} */
+#define LEADER_SAMPLES_MAX 1000000     /* of a source; when full every second one is dropped */
+#define LEADER_SLACK_S     2.0         /* sources need a moment to speak up */
+#define LEADER_WEB_BYTES   (16u << 20) /* of the master's /stats/requests */
+/* From the master's listener: {"user_count": 20}; and, with no data, that this worker leads. */
+#define LEADER_MESSAGE       "cicada_users"
+#define LEADER_NAMED_MESSAGE "cicada_lead"
 
 /* --report */
 enum leader_role { LEADER_AUTO, LEADER_ALWAYS, LEADER_NEVER };
 /* "auto", "always", "never". False for another word. */
 bool leader_role_parse(struct str word, enum leader_role *ret);
 
-/* Does this worker report? On auto, the one that the master gave index 0. */
-bool leader_reports(enum leader_role role, bool has_index, uint64_t index);
+/* Does this worker report? On auto, the one that the master gave index 0, and the one that its
+ * listener named because nobody else does. */
+bool leader_reports(enum leader_role role, bool has_index, uint64_t index, bool named);
 
 #define LEADER_SOURCES (USERS_SOURCE_PLAN + 1)
 

@@ -30,8 +30,11 @@ struct reporter {
     struct engine_status first; /* as the run began; its counters are the process's */
     struct engine_status last;  /* a second ago */
     uint64_t second_us;         /* the next one */
+    double start_s;             /* of the run */
     bool may_lead;
-    bool leads; /* in this run */
+    bool named;           /* the master's listener wants this worker to lead, */
+    uint64_t named_index; /* while it has this number */
+    bool leads;           /* in this run */
     bool on;
     bool over;
     bool whole_in_object;
@@ -171,10 +174,27 @@ static void leave_last_run(struct reporter *r)
     close_files(r);
 }
 
+static bool is_leader(const struct reporter *r, const struct machine *m)
+{
+    bool named = r->named && r->named_index == m->index;
+    return leader_reports(r->options.settings->role, m->has_index, m->index, named);
+}
+
+/* From the beginning of a run, or from when it was named on. */
+static void begin_to_lead(struct reporter *r, const struct machine *m)
+{
+    set_host(r, m);
+    open_files(r);
+    survey_begin(&r->survey, false, r->start_s);
+    if (r->planned.known && r->planned.value > 0)
+        r->survey.leader.target = r->planned;
+}
+
 void reporter_begin(struct reporter *r, const struct machine *m)
 {
     leave_last_run(r);
-    r->leads = r->may_lead && leader_reports(r->options.settings->role, m->has_index, m->index);
+    r->leads = is_leader(r, m);
+    r->start_s = clock_wall_s();
     r->on = true;
     r->over = r->whole_in_object = r->told = r->announced = false;
     r->second_us = clock_mono_us();
@@ -184,16 +204,23 @@ void reporter_begin(struct reporter *r, const struct machine *m)
     r->last = r->first;
     r->planned = leader_planned_users(m->wanted.parsed_options);
     tell_who_leads(r, m);
-    if (r->leads) {
-        set_host(r, m);
-        open_files(r);
-    }
+    if (r->leads)
+        begin_to_lead(r, m);
     begin_traces(r);
-    if (!r->leads)
+}
+
+/* The master's listener knows of no leader. What happened before now is known by the run's start
+ * alone. */
+static void be_named(struct reporter *r, const struct machine *m)
+{
+    r->named = true;
+    r->named_index = m->index;
+    if (!r->on || r->leads || !is_leader(r, m))
         return;
-    survey_begin(&r->survey, false, clock_wall_s());
-    if (r->planned.known && r->planned.value > 0)
-        r->survey.leader.target = r->planned;
+    r->leads = true;
+    tell_who_leads(r, m);
+    begin_to_lead(r, m);
+    begin_traces(r);
 }
 
 void reporter_follow(struct reporter *r, const struct machine *m)
@@ -301,7 +328,13 @@ bool reporter_message(struct reporter *r, const struct message *message, const s
         r->planned = measure_of((double)total);
         leader_total(&r->survey.leader, total, own_target(m));
     }
-    if (message->type != MESSAGE_CUSTOM || !str_eq(message->custom.type, STR(LEADER_MESSAGE)))
+    if (message->type != MESSAGE_CUSTOM)
+        return false;
+    if (str_eq(message->custom.type, STR(LEADER_NAMED_MESSAGE))) {
+        be_named(r, m);
+        return true;
+    }
+    if (!str_eq(message->custom.type, STR(LEADER_MESSAGE)))
         return false;
     if (r->leads && leader_message_users(message->custom.data, &users))
         survey_add(&r->survey, USERS_SOURCE_MASTER, clock_wall_s(), users);
@@ -310,7 +343,7 @@ bool reporter_message(struct reporter *r, const struct message *message, const s
 
 /* --- what is told ---------------------------------------------------------------------------- */
 
-json_t *reporter_object(struct reporter *r)
+json_t *reporter_object(struct reporter *r, const struct machine *m)
 {
     struct report report = make_report(r, REPORT_DONE);
     const struct engine_status status = since_begin(r);
@@ -320,7 +353,8 @@ json_t *reporter_object(struct reporter *r)
         .loop_lag_ms = measure_of(status.loop_lag_ms),
         .generator = judged ? &report.generator : NULL,
         .requests = report.requests,
-        .reporter = r->leads,
+        .reporter = r->on || r->over ? r->leads : is_leader(r, m),
+        .may_report = r->may_lead,
         .over = r->over && !r->told,
     };
     if (r->leads && !r->told)

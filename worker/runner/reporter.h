@@ -43,7 +43,7 @@ bool reporter_message(struct reporter *r, const struct message *message, const s
 
 /* The object for a stats message that is about to be sent, all samples taken. NULL: no memory, the
  * message goes without. reporter_sent: the link took it. */
-json_t *reporter_object(struct reporter *r);
+json_t *reporter_object(struct reporter *r, const struct machine *m);
 void reporter_sent(struct reporter *r);
 
 /* The run is over and its report not whole yet: the last stats of all are better sent later. */

@@ -159,7 +159,7 @@ static void send_stats(struct worker *w, const struct machine_action *a)
         wire.message.user_count = count_users(w, a->no_users);
         wire.message.classes = w->counts;
         wire.message.class_count = w->plan->class_count;
-        wire.message.cicada = reporter_object(w->reporter);
+        wire.message.cicada = reporter_object(w->reporter, &w->machine);
         rc = encode_stats(w, &wire.message);
         json_decref(wire.message.cicada);
         stats_wire_done(&wire);

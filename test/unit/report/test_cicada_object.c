@@ -45,11 +45,13 @@ static void test_a_worker_tells_of_itself_alone(void **state)
         .loop_lag_ms = measure_of(0),
         .generator = &verdict,
         .requests = {.started = 10, .succeeded = 6, .failed = 3, .interrupted = 1},
+        .may_report = true,
         .report_within_s = measure_of(13), /* which count for */
         .over = true};                     /* a reporter only */
     assert_json(
         cicada_object_json(&c),
-        "{\"version\": \"" CICADA_VERSION "\", \"reporter\": false, \"generator\": "
+        "{\"version\": \"" CICADA_VERSION
+        "\", \"reporter\": false, \"may_report\": true, \"generator\": "
         "{\"cpu_pct\": 37.5, \"loop_lag_ms\": 0.0, \"requests_started\": 10,"
         " \"requests_succeeded\": 6, \"requests_failed\": 3, \"requests_interrupted\": 1,"
         " \"cpu_p50\": 30.0, \"cpu_p90\": 90.0, \"cpu_max\": 95.5, \"loop_lag_p99_ms\": null,"
@@ -58,11 +60,13 @@ static void test_a_worker_tells_of_itself_alone(void **state)
         " \"saturated_reasons\": \"CPU above 90 %\"}}");
     c = (struct cicada_object){.reporter = true}; /* before the run is over */
     assert_json(cicada_object_json(&c),
-                "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"generator\": "
+                "{\"version\": \"" CICADA_VERSION
+                "\", \"reporter\": true, \"may_report\": false, \"generator\": "
                 "{\"cpu_pct\": null, \"loop_lag_ms\": null, " NO_REQUESTS "}}");
     c.report_within_s = measure_of(83);
     assert_json(cicada_object_json(&c),
-                "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"generator\": "
+                "{\"version\": \"" CICADA_VERSION
+                "\", \"reporter\": true, \"may_report\": false, \"generator\": "
                 "{\"cpu_pct\": null, \"loop_lag_ms\": null, " NO_REQUESTS "},"
                 " \"report_within_s\": 83.0}");
 }
@@ -108,7 +112,8 @@ static void test_the_leader_tells_all_when_the_run_is_over(void **state)
     const struct cicada_object c = full(flat, document);
     assert_json(
         cicada_object_json(&c),
-        "{\"version\": \"" CICADA_VERSION "\", \"reporter\": true, \"complete\": true,"
+        "{\"version\": \"" CICADA_VERSION
+        "\", \"reporter\": true, \"may_report\": false, \"complete\": true,"
         " \"start_s\": 1700000000.5, \"end_s\": 1700000060.0, \"users_source\": \"master_web\","
         " \"actors_per_user\": 1.0,"
         " \"test_name\": \"shop \xc3\xa4\", \"tag\": null, \"generator\":"

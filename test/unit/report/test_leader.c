@@ -27,17 +27,20 @@ static void test_who_reports(void **state)
         enum leader_role role;
         bool has_index;
         uint64_t index;
+        bool named;
         bool reports;
     } cases[] = {
-        {LEADER_AUTO, true, 0, true},   {LEADER_AUTO, true, 1, false},
-        {LEADER_AUTO, false, 0, false}, /* a master older than 2.11 tells nobody apart */
-        {LEADER_ALWAYS, true, 3, true}, {LEADER_ALWAYS, false, 0, true},
-        {LEADER_NEVER, true, 0, false},
+        {LEADER_AUTO, true, 0, false, true},   {LEADER_AUTO, true, 1, false, false},
+        {LEADER_AUTO, false, 0, false, false}, /* a master older than 2.11 tells nobody apart */
+        {LEADER_AUTO, true, 1, true, true},    {LEADER_AUTO, false, 0, true, true},
+        {LEADER_ALWAYS, true, 3, false, true}, {LEADER_ALWAYS, false, 0, true, true},
+        {LEADER_NEVER, true, 0, false, false}, {LEADER_NEVER, true, 1, true, false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_int_equal(leader_reports(cases[i].role, cases[i].has_index, cases[i].index),
-                         cases[i].reports);
+        assert_int_equal(
+            leader_reports(cases[i].role, cases[i].has_index, cases[i].index, cases[i].named),
+            cases[i].reports);
     enum leader_role role;
     assert_true(leader_role_parse(STR("never"), &role));
     assert_int_equal(role, LEADER_NEVER);
