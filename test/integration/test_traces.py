@@ -122,11 +122,11 @@ def test_the_file_has_what_the_server_saw(start, server, tmp_path, engine, ratio
     drawn = [r for r in found if r[3] != OWN]
     ids = [r[3] for r in drawn]
     assert len(set(ids)) == len(ids) > 50
-    assert set(ids) == set(seen) - {OWN}
+    assert set(seen) - {OWN} <= set(ids)
     for name, ms, source, trace, error in drawn:
-        whole = PATHS[name]
+        whole, came = PATHS[name], seen.get(trace, [])
         # what was cut may not have been sent whole, or not all of its hops
-        assert seen[trace] == whole or error == "interrupted" and seen[trace] == whole[:1], (name, error)
+        assert came == whole or error == "interrupted" and came in ([], whole[:1]), (name, error)
         assert source == "sent"
         assert error in {"/status/404": ("HTTP status 404", "interrupted"), "/hang": ("interrupted",)}.get(
             name, ("", "interrupted"))
@@ -135,7 +135,8 @@ def test_the_file_has_what_the_server_saw(start, server, tmp_path, engine, ratio
     assert cut <= 5
     if ratio == "1":
         assert [headers for _, _, headers in server.seen if not headers] == []
-        assert len(kept) == own and [r[4] for r in drawn if r[0] == "/hang"] == ["interrupted"]
+        assert sum(r[4] != "interrupted" for r in kept) <= own <= len(kept)
+        assert [r[4] for r in drawn if r[0] == "/hang"] == ["interrupted"]
         started = int(re.search(r"(\d+) requests: ", run.text()).group(1))
         assert len(found) == started
     else:
@@ -209,9 +210,11 @@ def test_the_leader_of_a_real_masters_run_traces_its_requests(server, start_mast
         wait_for(lambda: (folders[-1] / "status.json").exists(), 20, "status.json")
         found = rows(folders[-1])
         seen = {trace: paths for trace, paths in server.traced().items() if trace not in before}
-        assert {r[3] for r in found} == set(seen) and len(found) == len(seen)
+        ids = {r[3] for r in found}
+        assert set(seen) <= ids and len(found) == len(ids)
+        assert all(r[3] in seen or r[4] == "interrupted" for r in found)
         assert all(r[4] in ("", "HTTP status 404", "interrupted") for r in found)
-        before |= set(seen)
+        before |= ids
     master.end()
     assert sorted(c.text().count("it traces no requests") for c in cicadas) == [0, 2]
     for cicada in cicadas:
