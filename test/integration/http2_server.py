@@ -4,6 +4,8 @@ import ssl
 import struct
 import threading
 
+from harness.listener import Listener
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY = 0, 1, 3, 4, 6, 7
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
@@ -73,7 +75,7 @@ ANSWERS = {
 }
 
 
-class Http2Server:
+class Http2Server(Listener):
     """Request number i is answered as behaviours[i] says, and those beyond as the last one."""
 
     def __init__(self, behaviours, certificates=None, alpn=("h2",)):
@@ -85,23 +87,8 @@ class Http2Server:
             self.context.set_alpn_protocols(list(alpn))
         self.connections = self.requests = 0
         self.lock = threading.Lock()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = "%s://127.0.0.1:%d" % ("https" if certificates else "http", self.listener.getsockname()[1])
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def accept(self):
-        while True:
-            try:
-                peer, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+        super().__init__()
+        self.url = "%s://127.0.0.1:%d" % ("https" if certificates else "http", self.port)
 
     def serve(self, peer):
         try:

@@ -5,34 +5,23 @@ import struct
 import threading
 import urllib.parse
 
+from harness.listener import Listener
 
-class Proxy:
+
+class Proxy(Listener):
     def __init__(self, user=None, socks=False):
         self.user = user  # "name:password"
         self.refuse = False
         self.seen = []  # the requests' lines; of SOCKS (address type, host, port)
         self.connections = 0
         self.talk = self.talk_socks if socks else self.talk_http
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.listener.close()
-
-    def accept(self):
-        while True:
-            try:
-                peer, _ = self.listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+        self.lock = threading.Lock()
+        super().__init__()
+        self.address = "127.0.0.1:%d" % self.port
 
     def serve(self, peer):
+        with self.lock:
+            self.connections += 1
         try:
             with peer:
                 self.talk(peer)

@@ -55,18 +55,6 @@ def seven():
 
 
 @pytest.fixture
-def serve():
-    servers = []
-
-    def start(what):
-        servers.append(FakeHttp(what))
-        return servers[-1]
-    yield start
-    for server in servers:
-        server.close()
-
-
-@pytest.fixture
 def asking(tmp_path, seven):
     """asking(lag): arguments of workers that ask the server of sevens."""
     path = tmp_path / "one.json"

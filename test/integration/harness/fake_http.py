@@ -1,9 +1,10 @@
 """A server on 127.0.0.1 for faults that real ones will not make: it reads a request and sends prepared bytes."""
-import socket
 import threading
 
+from harness.listener import Listener
 
-class FakeHttp:
+
+class FakeHttp(Listener):
     """answer: the bytes for each connection; None: stay silent until the end; or a function of the request that gives
     one of them."""
 
@@ -11,18 +12,8 @@ class FakeHttp:
         self.answer = answer
         self.requests = []
         self.stopped = threading.Event()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
+        super().__init__()
         self.url = "http://127.0.0.1:%d" % self.port
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
     def serve(self, connection):
         with connection:
@@ -44,8 +35,7 @@ class FakeHttp:
 
     def close(self):
         self.stopped.set()
-        self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept
-        self.listener.close()
+        super().close()
 
 
 def answer(status, body=b"", headers=""):
