@@ -264,7 +264,7 @@ static int load_tasks(struct loader *l, const struct node *n, struct plan_class 
 /* --- user classes --- */
 
 struct class_draft {
-    struct plan_class class;
+    struct plan_class class; /* first */
     const struct node *name, *weight, *fixed_count;
 };
 
@@ -289,52 +289,55 @@ static int read_fixed_count(struct loader *l, const struct node *n, void *target
     return load_whole(l, n, 1, PLAN_MAX_FIXED_COUNT, &d->class.fixed_count);
 }
 
-#define CERTIFICATE_ALSO "cert certificate client_cert"
-#define HTTP2_ALSO       "http_version h2 h2c"
-
-/* A PEM file, as far as can be told without OpenSSL: whether certificate and key fit is told when
- * the engine takes them. */
-static int read_client_certificate(struct loader *l, const struct node *n, struct plan_class *ret)
-{
-    static const char *const parts[] = {"-----BEGIN CERTIFICATE-----", "PRIVATE KEY-----"};
-    int rc = load_file(l, n, &ret->client_certificate);
-    for (size_t i = 0; rc == 0 && i < 2; i++) {
-        struct str text = ret->client_certificate;
-        if (str_find_str(text, str_of(parts[i])) == text.len)
-            return load_fail(l, n, "must be a PEM file with a certificate and its private key");
-    }
-    return rc;
-}
-
 static int read_class_host(struct loader *l, const struct node *n, void *target)
 {
     struct plan_class *class = &((struct class_draft *)target)->class;
     return load_host(l, n, &class->host, &class->host_text);
 }
 
-static int read_class_insecure(struct loader *l, const struct node *n, void *target)
+/* What a scenario may say for all its classes and each class for itself. The class is the first
+ * member of either draft. */
+
+#define CERTIFICATE_ALSO "cert certificate client_cert"
+#define HTTP2_ALSO       "http_version h2 h2c"
+
+/* A PEM file, as far as can be told without OpenSSL: whether certificate and key fit is told when
+ * the engine takes them. */
+static int read_client_certificate(struct loader *l, const struct node *n, void *target)
 {
-    return load_bool(l, n, &((struct class_draft *)target)->class.insecure);
+    struct plan_class *class = target;
+    static const char *const parts[] = {"-----BEGIN CERTIFICATE-----", "PRIVATE KEY-----"};
+    int rc = load_file(l, n, &class->client_certificate);
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        struct str text = class->client_certificate;
+        if (str_find_str(text, str_of(parts[i])) == text.len)
+            return load_fail(l, n, "must be a PEM file with a certificate and its private key");
+    }
+    return rc;
 }
 
-static int read_class_client_certificate(struct loader *l, const struct node *n, void *target)
+static int read_insecure(struct loader *l, const struct node *n, void *target)
 {
-    return read_client_certificate(l, n, &((struct class_draft *)target)->class);
+    struct plan_class *class = target;
+    return load_bool(l, n, &class->insecure);
 }
 
-static int read_class_http2(struct loader *l, const struct node *n, void *target)
+static int read_http2(struct loader *l, const struct node *n, void *target)
 {
-    return load_bool(l, n, &((struct class_draft *)target)->class.http2);
+    struct plan_class *class = target;
+    return load_bool(l, n, &class->http2);
 }
 
-static int read_class_proxy(struct loader *l, const struct node *n, void *target)
+static int read_proxy(struct loader *l, const struct node *n, void *target)
 {
-    return load_proxy(l, n, &((struct class_draft *)target)->class.proxy);
+    struct plan_class *class = target;
+    return load_proxy(l, n, &class->proxy);
 }
 
-static int read_class_wait(struct loader *l, const struct node *n, void *target)
+static int read_wait_time(struct loader *l, const struct node *n, void *target)
 {
-    return read_wait(l, n, &((struct class_draft *)target)->class.wait);
+    struct plan_class *class = target;
+    return read_wait(l, n, &class->wait);
 }
 
 static int read_order(struct loader *l, const struct node *n, void *target)
@@ -376,11 +379,11 @@ static const struct load_key class_keys[] = {
     {.name = "weight", .read = read_class_weight, .also = "ratio"},
     {.name = "fixed_count", .read = read_fixed_count, .also = "count users"},
     {.name = "host", .read = read_class_host, .also = "base_url url target"},
-    {.name = "insecure", .read = read_class_insecure, .also = "verify"},
-    {.name = "client_certificate", .read = read_class_client_certificate, .also = CERTIFICATE_ALSO},
-    {.name = "http2", .read = read_class_http2, .also = HTTP2_ALSO},
-    {.name = "proxy", .read = read_class_proxy, .also = "proxies"},
-    {.name = "wait_time", .read = read_class_wait, .also = "wait think_time sleep"},
+    {.name = "insecure", .read = read_insecure, .also = "verify"},
+    {.name = "client_certificate", .read = read_client_certificate, .also = CERTIFICATE_ALSO},
+    {.name = "http2", .read = read_http2, .also = HTTP2_ALSO},
+    {.name = "proxy", .read = read_proxy, .also = "proxies"},
+    {.name = "wait_time", .read = read_wait_time, .also = "wait think_time sleep"},
     {.name = "order", .read = read_order, .also = "sequential"},
     {.name = "on_start", .read = read_on_start, .also = "setup before start"},
     {.name = "on_stop", .read = read_on_stop, .also = "teardown after stop"},
@@ -408,7 +411,7 @@ static int load_class(struct loader *l, const struct node *n, const struct plan_
 /* --- the scenario --- */
 
 struct scenario_draft {
-    struct plan_class defaults; /* of every class */
+    struct plan_class defaults; /* of every class; first */
     enum plan_engine engine;
     const struct node *engine_node;
     struct str host;
@@ -431,26 +434,6 @@ static int read_host(struct loader *l, const struct node *n, void *target)
     return load_host(l, n, &d->host, &d->host_text);
 }
 
-static int read_insecure(struct loader *l, const struct node *n, void *target)
-{
-    return load_bool(l, n, &((struct scenario_draft *)target)->defaults.insecure);
-}
-
-static int read_default_client_certificate(struct loader *l, const struct node *n, void *target)
-{
-    return read_client_certificate(l, n, &((struct scenario_draft *)target)->defaults);
-}
-
-static int read_default_http2(struct loader *l, const struct node *n, void *target)
-{
-    return load_bool(l, n, &((struct scenario_draft *)target)->defaults.http2);
-}
-
-static int read_default_proxy(struct loader *l, const struct node *n, void *target)
-{
-    return load_proxy(l, n, &((struct scenario_draft *)target)->defaults.proxy);
-}
-
 static int read_engine(struct loader *l, const struct node *n, void *target)
 {
     static const char *const words[] = {"auto", "fast", "curl"};
@@ -462,11 +445,6 @@ static int read_engine(struct loader *l, const struct node *n, void *target)
         ((struct scenario_draft *)target)->engine = engines[word];
     ((struct scenario_draft *)target)->engine_node = n;
     return rc;
-}
-
-static int read_default_wait(struct loader *l, const struct node *n, void *target)
-{
-    return read_wait(l, n, &((struct scenario_draft *)target)->defaults.wait);
 }
 
 static int read_users(struct loader *l, const struct node *n, void *target)
@@ -536,13 +514,11 @@ static int read_before(struct loader *l, const struct node *n, void *target)
 static const struct load_key scenario_keys[] = {
     {.name = "host", .read = read_host, .also = "base_url url target"},
     {.name = "insecure", .read = read_insecure, .also = "verify"},
-    {.name = "client_certificate",
-     .read = read_default_client_certificate,
-     .also = CERTIFICATE_ALSO},
-    {.name = "http2", .read = read_default_http2, .also = HTTP2_ALSO},
-    {.name = "proxy", .read = read_default_proxy, .also = "proxies"},
+    {.name = "client_certificate", .read = read_client_certificate, .also = CERTIFICATE_ALSO},
+    {.name = "http2", .read = read_http2, .also = HTTP2_ALSO},
+    {.name = "proxy", .read = read_proxy, .also = "proxies"},
     {.name = "engine", .read = read_engine},
-    {.name = "wait_time", .read = read_default_wait, .also = "wait think_time sleep"},
+    {.name = "wait_time", .read = read_wait_time, .also = "wait think_time sleep"},
     {.name = "users", .read = read_users, .also = "user_classes classes user scenarios"},
     {.name = "tasks", .read = read_top_tasks, .also = "steps requests"},
     {.name = "stages", .read = read_stages, .also = "shape load"},
