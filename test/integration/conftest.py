@@ -2,6 +2,7 @@
 import os
 import random
 import resource
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -133,6 +134,24 @@ def kube(tmp_path_factory):
     base = tmp_path_factory.getbasetemp()
     with shared_kube(str(base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base)) as k:
         yield k
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 256 KiB."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)], stderr=subprocess.PIPE)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted here")
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
+
+
+@pytest.fixture
+def full_disk(small_disk):
+    (small_disk / "filler").write_bytes(b"x" * (256 << 10))
+    return small_disk
 
 
 @pytest.fixture(scope="session", autouse=True)

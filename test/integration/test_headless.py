@@ -220,18 +220,6 @@ def test_a_generator_without_descriptors_says_so(nginx, tmp_path):
     assert re.search(r"saturated \(file descriptors ran out \(\d+\)\)", done.stdout)
 
 
-@pytest.fixture
-def full_disk(tmp_path):
-    path = tmp_path / "disk"
-    path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(path)], stderr=subprocess.PIPE)
-    if mounted.returncode:
-        pytest.skip("no file system can be mounted here")
-    (path / "filler").write_bytes(b"x" * (64 << 10))
-    yield path
-    subprocess.run(["umount", str(path)], check=True)
-
-
 def test_a_full_disk_is_one_line_before_the_load(start, nginx, full_disk):
     for option, value in (("--csv", "x"), ("--html", "x.html"), ("--json-file", "x"), ("--results-dir", "out")):
         run = start(option, str(full_disk / value), nginx.url + PASSES, name="full" + option)
