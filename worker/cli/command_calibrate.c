@@ -104,8 +104,8 @@ static struct capacity_options search_of(const struct options *o)
     uint64_t files = engine_raise_file_limit();
     return (struct capacity_options){
         .users_max = (uint32_t)(files < asked ? files : asked),
-        .file_limited =
-            files<asked, .cpu_limit_pct = o->cpu_limit_pct> 0 ? o->cpu_limit_pct : CAPACITY_CPU_PCT,
+        .file_limited = (files < asked),
+        .cpu_limit_pct = (o->cpu_limit_pct > 0) ? o->cpu_limit_pct : CAPACITY_CPU_PCT,
         .lag_limit_ms = o->lag_limit_ms > 0 ? o->lag_limit_ms : CAPACITY_LAG_MS,
     };
 }

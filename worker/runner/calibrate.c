@@ -45,6 +45,7 @@ struct run {
     struct dispatcher dispatcher;
     struct stats *samples;
     enum phase phase;
+    double pace_s; /* of the users who wait longest */
     uint64_t settle_s, spawn_us;
     uint64_t begin_us;
     uint64_t step_us;  /* the step began */
@@ -330,14 +331,13 @@ static int make_engine(struct run *r, struct err *err)
  * are made meanwhile. */
 static void set_times(struct run *r)
 {
-    double pace_s = pace_longest_s(r->plan, r->options->classes);
+    r->pace_s = pace_longest_s(r->plan, r->options->classes);
     r->c->step_s = r->options->step_s;
     r->c->max_s = r->options->max_s;
-    calibrate_times(r->plan, r->options->classes, &r->c->step_s, &r->c->max_s);
-    double settle_s = ceil(pace_s);
+    double settle_s = ceil(r->pace_s);
     r->settle_s = settle_s >= (double)r->c->step_s / 2 ? r->c->step_s / 2 : (uint64_t)settle_s;
     r->settle_s = r->settle_s > 0 ? r->settle_s : 1;
-    double spawn_s = pace_s < (double)r->settle_s ? pace_s : (double)r->settle_s;
+    double spawn_s = r->pace_s < (double)r->settle_s ? r->pace_s : (double)r->settle_s;
     r->spawn_us = (uint64_t)(spawn_s * 1e6);
 }
 
@@ -346,7 +346,7 @@ static void make_search(struct run *r)
     struct capacity_options search = r->options->search;
     r->c->threads = engine_shard_count(r->engine);
     search.unit = r->c->threads;
-    search.waits = pace_longest_s(r->plan, r->options->classes) > 0;
+    search.waits = r->pace_s > 0;
     capacity_init(&r->c->search, &search);
 }
 

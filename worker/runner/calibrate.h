@@ -23,7 +23,7 @@ struct calibrate_options {
     int signal_fd;       /* a non-blocking signalfd for SIGINT and SIGTERM, or -1 */
     struct engine_options engine;
     struct capacity_options search; /* .unit and .waits are filled in here */
-    uint64_t step_s, max_s;         /* 0: as calibrate_times says */
+    uint64_t step_s, max_s;         /* calibrate_times fills in what is not given */
     /* A window is measured, and which limit it is over; may be NULL. */
     void (*tell)(void *context, const struct capacity_window *window, enum capacity_limit over);
     void *context;
