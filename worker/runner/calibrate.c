@@ -9,15 +9,13 @@
 #include "worker/runner/dispatcher.h"
 #include "worker/runner/inputs.h"
 #include "worker/runner/pace.h"
+#include "worker/runner/signals.h"
 #include "worker/runner/tasks.h"
 
 #include <math.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #define SECOND_US   1000000u
 #define GRID_US     250000u   /* behind the threads' own seconds */
@@ -261,12 +259,11 @@ static int look_at_engine(struct run *r, struct err *err)
 
 static int look_at_signals(struct run *r)
 {
-    struct signalfd_siginfo info;
     int rc = 0;
-    while (read(r->options->signal_fd, &info, sizeof info) == sizeof info) {
+    for (int signal; (signal = signals_next(r->options->signal_fd)) != 0;) {
         if (r->c->signal != 0)
             r->phase = PHASE_DONE; /* the second one waits for nothing */
-        r->c->signal = (int)info.ssi_signo;
+        r->c->signal = signal;
         rc = stop(r, CAPACITY_SIGNAL);
     }
     return rc;

@@ -6,13 +6,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proto/locust/link.h"
+#include "worker/runner/signals.h"
 #include "worker/scenario/bundle.h"
 
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #define TICK_MS          50
 #define MESSAGES_AT_ONCE 100
@@ -229,10 +228,10 @@ static int look_at_link(struct fetch *f, struct err *err)
 
 static int look_at_signals(const struct fetch *f)
 {
-    struct signalfd_siginfo info;
-    if (f->options->signal_fd < 0 || read(f->options->signal_fd, &info, sizeof info) != sizeof info)
+    int signal = signals_next(f->options->signal_fd);
+    if (signal == 0)
         return 0;
-    log_info("%s, quitting", info.ssi_signo == SIGINT ? "interrupted" : "terminated");
+    log_info("%s, quitting", signal == SIGINT ? "interrupted" : "terminated");
     return -ECANCELED;
 }
 

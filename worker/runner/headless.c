@@ -9,6 +9,7 @@
 #include "worker/runner/course.h"
 #include "worker/runner/inputs.h"
 #include "worker/runner/keys.h"
+#include "worker/runner/signals.h"
 #include "worker/runner/survey.h"
 #include "worker/runner/tally.h"
 #include "worker/runner/tasks.h"
@@ -19,7 +20,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -396,7 +396,7 @@ static void give_up(struct headless *h)
 
 /* --- signals and keys ------------------------------------------------------------------------ */
 
-static void interrupted(struct headless *h, uint32_t signal)
+static void interrupted(struct headless *h, int signal)
 {
     if (signal == SIGTERM)
         log_info("Got SIGTERM signal");
@@ -411,9 +411,8 @@ static void interrupted(struct headless *h, uint32_t signal)
 
 static void look_at_signals(struct headless *h)
 {
-    struct signalfd_siginfo info;
-    while (read(h->options->signal_fd, &info, sizeof info) == sizeof info)
-        interrupted(h, info.ssi_signo);
+    for (int signal; (signal = signals_next(h->options->signal_fd)) != 0;)
+        interrupted(h, signal);
 }
 
 static void look_at_keys(struct headless *h)

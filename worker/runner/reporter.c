@@ -8,13 +8,12 @@
 #include "proto/http/http.h"
 #include "worker/output/folder.h"
 #include "worker/report/cicada_object.h"
+#include "worker/runner/signals.h"
 #include "worker/runner/survey.h"
 #include "worker/runner/traces.h"
 
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #define SECOND_US 1000000u
 
@@ -404,15 +403,15 @@ bool reporter_owes(const struct reporter *r)
 /* 0, or the signal that ended the waiting. */
 static int wait_whole(struct reporter *r, int signal_fd)
 {
-    struct signalfd_siginfo info;
     struct pollfd fds[2] = {{.fd = reporter_fd(r), .events = POLLIN},
                             {.fd = signal_fd, .events = POLLIN}};
     if (reporter_pending(r))
         log_info("waiting for the server telemetry; a signal ends the waiting");
     while (reporter_pending(r)) {
         int n = poll(fds, 2, -1);
-        if (n > 0 && fds[1].revents && read(signal_fd, &info, sizeof info) == sizeof info)
-            return (int)info.ssi_signo;
+        int signal = n > 0 && fds[1].revents ? signals_next(signal_fd) : 0;
+        if (signal != 0)
+            return signal;
         if (n > 0)
             reporter_poll(r);
         else if (n < 0 && errno != EINTR)

@@ -1,7 +1,9 @@
 #include "worker/runner/signals.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 int signals_open(void)
 {
@@ -13,4 +15,11 @@ int signals_open(void)
         return -errno;
     int fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+int signals_next(int fd)
+{
+    struct signalfd_siginfo info;
+    bool came = fd >= 0 && read(fd, &info, sizeof info) == sizeof info;
+    return came ? (int)info.ssi_signo : 0;
 }

@@ -8,4 +8,7 @@
  * before any thread is made, so that all inherit it. A descriptor, or a negative errno. */
 MUST_USE int signals_open(void);
 
+/* The number of the next one that came to that descriptor (-1: none comes); 0: there is none. */
+int signals_next(int fd);
+
 #endif

@@ -12,6 +12,7 @@
 #include "worker/runner/lines.h"
 #include "worker/runner/machine.h"
 #include "worker/runner/samples.h"
+#include "worker/runner/signals.h"
 #include "worker/runner/tasks.h"
 #include "worker/runner/usage.h"
 #include "worker/stats/wire.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -482,9 +482,8 @@ static void look_at_engine(struct worker *w)
 
 static void look_at_signals(struct worker *w)
 {
-    struct signalfd_siginfo info;
-    while (!w->done && read(w->options->signal_fd, &info, sizeof info) == sizeof info)
-        feed_kind(w, info.ssi_signo == SIGINT ? EVENT_INTERRUPT : EVENT_TERMINATE);
+    for (int signal; !w->done && (signal = signals_next(w->options->signal_fd)) != 0;)
+        feed_kind(w, signal == SIGINT ? EVENT_INTERRUPT : EVENT_TERMINATE);
 }
 
 /* Is there news for the master's listener that should not wait for the next stats? */
