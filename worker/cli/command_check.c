@@ -1,5 +1,6 @@
 /* cicada check: a scenario's plan, or all that is wrong with it, without a request. */
 #include "worker/cli/commands.h"
+#include "worker/cli/load_setup.h"
 #include "worker/runner/inputs.h"
 #include "worker/scenario/describe.h"
 
@@ -25,12 +26,7 @@ static int print_plan(const struct plan *plan)
 
 static int check(const struct options *o)
 {
-    const struct plan_tags tags = {
-        .include = o->tags.items,
-        .include_count = o->tags.count,
-        .exclude = o->exclude_tags.items,
-        .exclude_count = o->exclude_tags.count,
-    };
+    const struct plan_tags tags = load_setup_tags(o);
     struct plan *plan = NULL;
     struct err err = {0};
     int rc = plan_check_file(o->operands.items[0].ptr, &tags, print_fault, NULL, &plan, &err);

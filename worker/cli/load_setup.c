@@ -24,6 +24,16 @@ static int check_classes(const struct options *o, const struct plan *plan, struc
     return 0;
 }
 
+struct plan_tags load_setup_tags(const struct options *o)
+{
+    return (struct plan_tags){
+        .include = o->tags.items,
+        .include_count = o->tags.count,
+        .exclude = o->exclude_tags.items,
+        .exclude_count = o->exclude_tags.count,
+    };
+}
+
 static int fetch(const struct options *o, const struct plan_tags *tags, int signal_fd,
                  struct plan **ret, struct err *err)
 {
@@ -39,12 +49,7 @@ static int fetch(const struct options *o, const struct plan_tags *tags, int sign
 int load_setup_plan(const struct options *o, const struct cicada_test *test, int signal_fd,
                     struct plan **ret, struct err *err)
 {
-    const struct plan_tags tags = {
-        .include = o->tags.items,
-        .include_count = o->tags.count,
-        .exclude = o->exclude_tags.items,
-        .exclude_count = o->exclude_tags.count,
-    };
+    const struct plan_tags tags = load_setup_tags(o);
     int rc = sources_check(o->source_addresses.items, o->source_addresses.count, err);
     if (rc < 0)
         return rc;

@@ -6,6 +6,9 @@
 #include "worker/engine/engine.h"
 #include "worker/scenario/plan.h"
 
+/* Which tasks the command line wants. Borrows from the options. */
+struct plan_tags load_setup_tags(const struct options *o);
+
 /* The plan of the scenario file, of the URL, of the master's locustfile, or of the program's own
  * test (NULL: none), checked against --set and the names of user classes; so are the source
  * addresses. signal_fd: as of fetch_plan, for a master is waited for; -1: none.
